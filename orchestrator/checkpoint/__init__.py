@@ -1,0 +1,1 @@
+"""Which files make a model, are they whole, and how are their configs edited?"""

@@ -1,0 +1,1 @@
+"""Which verbs does the command line have, one a file?"""

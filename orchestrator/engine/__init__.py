@@ -1,0 +1,1 @@
+"""How is vLLM started, watched, asked and stopped, version by version?"""

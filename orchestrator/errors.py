@@ -1,0 +1,80 @@
+"""Which errors can a person meet, and with which exit code does each leave?
+
+DeployError
+├── UsageError          2   a wrong command line or playbook
+├── HostError           3   unreachable, refused key or authentication, lost connection, deadline
+├── PreflightRefused    4   the host cannot take this deployment, or a consent is missing
+├── CheckpointError     5   download or verification failed
+├── LaunchFailed        6   cause known, no automatic remedy left
+├── UnknownFailure      7   cause unknown, a bundle was written
+├── BudgetSpent         8   hang, ready timeout, or no attempts left
+└── Locked              9   another deployer works on this playbook and host
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class DeployError(Exception):
+    """An error with a stable code, one sentence, and the next command to type.
+
+    `code` is stable across releases (snake_case); `message` is one sentence with the names and
+    numbers in it; `next_command` is what the person should type now, or None.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, code: str, message: str, *, next_command: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.next_command = next_command
+
+
+class UsageError(DeployError):
+    """The command line or a playbook or patch file is wrong; nothing was touched."""
+
+    exit_code = 2
+
+
+class HostError(DeployError):
+    """The host cannot be reached, trusted or talked to."""
+
+    exit_code = 3
+
+
+class PreflightRefused(DeployError):
+    """The host cannot take this deployment as it is, or a consent is missing."""
+
+    exit_code = 4
+
+
+class CheckpointError(DeployError):
+    """The checkpoint could not be downloaded, read or verified."""
+
+    exit_code = 5
+
+
+class LaunchFailed(DeployError):
+    """The launch failed for a known reason and no automatic remedy is left."""
+
+    exit_code = 6
+
+
+class UnknownFailure(DeployError):
+    """The launch failed for a reason that no patch knows."""
+
+    exit_code = 7
+
+
+class BudgetSpent(DeployError):
+    """The engine hangs, is not ready in time, or the attempts of this incident are spent."""
+
+    exit_code = 8
+
+
+class Locked(DeployError):
+    """Somebody else deploys the same playbook on the same host right now."""
+
+    exit_code = 9

@@ -1,0 +1,1 @@
+"""What can be read from a host without changing it, one file a fact?"""

@@ -1,0 +1,103 @@
+"""Where does a deployment keep its state on the host, and how is it written so that nothing is lost?"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from orchestrator.on_host.refusal import Refusal
+
+
+def state_folder(playbook: str) -> Path:
+    """The state folder of a playbook on this host, made (0700) where it is missing."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", playbook):
+        raise Refusal("playbook_name", f"{playbook!r} cannot name a state folder")
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
+        base = str(Path.home() / ".local" / "state")
+    folder = Path(base) / "deploy" / playbook
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Refusal("state_folder", f"cannot make {folder}: {error.strerror or error}") from error
+    return folder
+
+
+def machine_id() -> str:
+    """An identity of this machine that a home folder shared over NFS does not share."""
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        with contextlib.suppress(OSError):
+            text = Path(path).read_text().strip()
+            if text:
+                return text
+    return os.uname().nodename
+
+
+def boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def now() -> str:
+    """Host time, UTC, ISO 8601 to the millisecond."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file so that a reader sees the old one or the new one, never half of it."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(value, file, indent=1)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file, or None where the file is missing or broken."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def append(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+    """Append one record to the journal, on disk before this returns; gives it back with its time."""
+    stamped = {"at": now(), "machine": machine_id(), **record}
+    line = (json.dumps(stamped, separators=(",", ":")) + "\n").encode()
+    descriptor = os.open(folder / "journal.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a writer died in the middle of its line
+            line = b"\n" + line
+        os.write(descriptor, line)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return stamped
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    """The journal's records, oldest first; a line cut off by a crash is left out."""
+    try:
+        raw = (folder / "journal.jsonl").read_bytes()
+    except OSError:
+        return []
+    found = []
+    for line in raw.split(b"\n"):
+        with contextlib.suppress(ValueError):
+            value = json.loads(line)
+            if isinstance(value, dict):
+                found.append(value)
+    return found

@@ -1,0 +1,1 @@
+"""Which patches are there, where do they apply, and how are they applied and reverted?"""

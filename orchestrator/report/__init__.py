@@ -1,0 +1,1 @@
+"""How is what happens shown: one event stream, several renderers?"""

@@ -1,0 +1,1 @@
+"""How is a host reached, over SSH or locally?"""
