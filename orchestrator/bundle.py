@@ -1,0 +1,56 @@
+"""What does a person need who looks into an unknown failure: the log, the facts and the plan, without secrets?"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import tarfile
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+STARS = b"***"
+_SECRETS = re.compile(
+    rb"""(hf_[A-Za-z0-9]{8,}
+        |(?<=Bearer\ )[A-Za-z0-9._~+/=-]{6,}
+        |(?<=://)[^/\s:@]+:[^/\s@]+(?=@)
+        |(?:(?<=api_key=)|(?<=api-key=)|(?<='api_key':\ )|(?<="api_key":\ )|(?<=--api-key\ ))['"\[]*[^\s'",\]]+
+        |(?:(?<=TOKEN=)|(?<=SECRET=)|(?<=PASSWORD=)|(?<=API_KEY=))['"]?[^\s'",]+)""",
+    re.VERBOSE,
+)
+
+
+def redact(text: bytes) -> bytes:
+    """Tokens, keys and passwords replaced by stars (vLLM before 0.29 logs its API key in clear)."""
+    return _SECRETS.sub(STARS, text)
+
+
+def folder() -> Path:
+    """Where bundles are kept on this machine."""
+    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "deploy" / "bundles"
+
+
+def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into: Path | None = None) -> Path:
+    """Write NAME-TIME.tar.gz (0600) with vllm.log and one JSON file a document; gives its path."""
+    target = into or folder()
+    target.mkdir(mode=0o700, parents=True, exist_ok=True)
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
+    path = target / f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
+        _add(bundle, f"{safe}/vllm.log", b"".join(redact(line) for line in log))
+        for title, document in documents.items():
+            text = json.dumps(document, indent=1, default=str).encode()
+            _add(bundle, f"{safe}/{title}.json", redact(text))
+    return path
+
+
+def _add(bundle: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    member.mtime = int(time.time())
+    bundle.addfile(member, io.BytesIO(content))

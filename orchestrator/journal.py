@@ -1,0 +1,143 @@
+"""What does the journal of a deployment say: which launches, which incident, which patches are in force?
+
+The journal is a list of records on the host (`on_host/state.py` writes it). This module folds it; it does
+no I/O. Records by `action`:
+
+launch   a launch was started: launch (number)
+outcome  how a launch ended up: launch, result "healthy" | "failed" | "hang", cause (its root cause)
+patch    a remedy is in force: patch, folder, files, flags, environment, launch (that asked for it), reason
+revert   a patch is no longer in force: patch
+stop     a launch was stopped: by request, or while a remedy was applied
+download, clean, ...   for people to read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One config file as a patch found it and left it (sha256, hex)."""
+
+    name: str
+    before: str
+    after: str
+    symlink: str | None = None
+
+
+@dataclass(frozen=True)
+class AppliedPatch:
+    """A remedy in force. A flag or variable whose value is None was removed."""
+
+    patch: str
+    folder: str
+    files: tuple[FileChange, ...] = ()
+    flags: Mapping[str, str | None] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    cause: str = ""
+    confirmed: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a launch ended up: "healthy", "failed", "hang" or "stopped", and the root cause of a failure."""
+
+    launch: int
+    result: str
+    cause: str = ""
+    finding: str | None = None
+    """The patch that recognised the failure."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The state of a deployment as its journal tells it."""
+
+    launch: int | None = None
+    attempts: int = 0
+    """Launches of the incident that is open: since the last healthy launch, revert or stop by a person."""
+    outcome: Outcome | None = None
+    """Of the last launch; None while nobody has seen how it ended up."""
+    applied: tuple[AppliedPatch, ...] = ()
+    """Oldest first."""
+    tried: tuple[str, ...] = ()
+    """Patches applied within the open incident, those reverted included."""
+    machine: str | None = None
+
+    def patch(self, patch_id: str) -> AppliedPatch | None:
+        return next((one for one in self.applied if one.patch == patch_id), None)
+
+    @property
+    def flags(self) -> dict[str, str | None]:
+        return {name: value for one in self.applied for name, value in one.flags.items()}
+
+    @property
+    def environment(self) -> dict[str, str | None]:
+        return {name: value for one in self.applied for name, value in one.environment.items()}
+
+
+def fold(records: Iterable[Mapping[str, Any]]) -> History:
+    """The history that the records, oldest first, add up to; unknown records change nothing."""
+    history = History()
+    for record in records:
+        step = _STEPS.get(str(record.get("action")))
+        if step is not None:
+            history = step(history, record)
+        history = replace(history, machine=record.get("machine") or history.machine)
+    return history
+
+
+def _launch(history: History, record: Mapping[str, Any]) -> History:
+    return replace(history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None)
+
+
+def _outcome(history: History, record: Mapping[str, Any]) -> History:
+    launch, result = int(record["launch"]), str(record["result"])
+    outcome = Outcome(launch, result, str(record.get("cause", "")), record.get("finding"))
+    if outcome.launch != history.launch:
+        return history
+    if outcome.result != "healthy":
+        return replace(history, outcome=outcome)
+    confirmed = tuple(replace(one, confirmed=True) for one in history.applied)
+    return replace(history, outcome=outcome, attempts=0, applied=confirmed, tried=())
+
+
+def _patch(history: History, record: Mapping[str, Any]) -> History:
+    files = tuple(
+        FileChange(file["name"], file["before"], file["after"], file.get("symlink"))
+        for file in record.get("files", ())
+    )
+    old = history.patch(record["patch"])
+    if old is not None:  # put on again after a download restored a file: the other files stay as they were
+        named = {file.name for file in files}
+        files = tuple(file for file in old.files if file.name not in named) + files
+    new = AppliedPatch(
+        patch=record["patch"],
+        folder=record["folder"],
+        files=files,
+        flags=record.get("flags", {}),
+        environment=record.get("environment", {}),
+        cause=record.get("cause", ""),
+        confirmed=old.confirmed if old else False,
+    )
+    others = tuple(one for one in history.applied if one.patch != new.patch)
+    return replace(history, applied=(*others, new), tried=(*history.tried, new.patch))
+
+
+def _revert(history: History, record: Mapping[str, Any]) -> History:
+    others = tuple(one for one in history.applied if one.patch != record["patch"])
+    if record.get("by_person"):
+        return replace(history, applied=others, attempts=0, tried=())
+    return replace(history, applied=others)
+
+
+def _stop(history: History, record: Mapping[str, Any]) -> History:
+    if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
+        history = replace(history, outcome=Outcome(history.launch, "stopped"))
+    return replace(history, attempts=0, tried=()) if record.get("by_person") else history
+
+
+_STEPS = {"launch": _launch, "outcome": _outcome, "patch": _patch, "revert": _revert, "stop": _stop}

@@ -1,0 +1,76 @@
+"""Who deploys: one deployer per playbook and host, the others are told who works, from where and on what."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import socket
+import threading
+from types import TracebackType
+
+from orchestrator.errors import HostError, Locked
+from orchestrator.ssh.host import Host
+
+HEARTBEAT_SECONDS = 5.0
+SILENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 1.0
+
+
+class Lock:
+    """Held on the host while this context is open; freed by itself when the connection or this process ends."""
+
+    def __init__(self, host: Host, playbook: str, doing: str) -> None:
+        self._host = host
+        self._playbook = playbook
+        self._stream = host.stream_script(
+            "lock",
+            {
+                "playbook": playbook,
+                "who": f"{getpass.getuser()}@{socket.gethostname()}",
+                "doing": doing,
+                "heartbeat_seconds": SILENCE_SECONDS,
+                "patience_seconds": PATIENCE_SECONDS,
+            },
+        )
+        self._ended = threading.Event()
+        self._heart = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> Lock:
+        try:
+            answer = next(iter(self._stream.values()), None)
+        except BaseException:
+            self._stream.close()
+            raise
+        if not isinstance(answer, dict) or "locked" not in answer:
+            self._stream.close()
+            raise self._refusal(answer)
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._stream.close()
+        self._heart.join()
+
+    def doing(self, what: str) -> None:
+        """Tell others who look at the lock what is being done now."""
+        self._stream.write(json.dumps({"doing": what}).encode() + b"\n")
+
+    def _beat(self) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            with contextlib.suppress(HostError, OSError):  # a lost connection shows where it matters
+                self._stream.write(b"\n")
+
+    def _refusal(self, answer: object) -> Exception:
+        if not isinstance(answer, dict):
+            return HostError("lock_failed", f"{self._host.name}: the lock program ended without an answer")
+        holder = answer["held_by"]
+        who, since, doing = (holder.get(key, "unknown") for key in ("who", "since", "doing"))
+        return Locked(
+            "locked",
+            f"{self._host.name}: {who} deploys {self._playbook} since {since} (host time): {doing}",
+            next_command=f"deploy status {self._playbook} --host {self._host.name}",
+        )

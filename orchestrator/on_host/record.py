@@ -1,0 +1,12 @@
+"""How does the controller add to the journal on the host?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.on_host import state
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Append request["record"] to the journal of request["playbook"]; gives the stamped record back."""
+    return state.append(state.state_folder(request["playbook"]), request["record"])

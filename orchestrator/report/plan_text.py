@@ -1,0 +1,61 @@
+"""How does a plan look to a person?"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from orchestrator.report.plain import wrap
+
+if TYPE_CHECKING:
+    from orchestrator.plan import Plan
+
+
+def summary(plan: Plan) -> list[str]:
+    """The head of a run: host, engine, fit, predictions; each line at most 80 columns."""
+    cards = plan.survey.facts.cards
+    gpus = f"{len(cards)}x {cards[0].name} (cc {plan.compute_cap})" if cards else "no GPU"
+    engine = f"vllm {plan.version}" if plan.version else "no engine"
+    lines = [f"{plan.playbook.name} on {plan.host}   {gpus}   {engine}"]
+    lines += wrap("  fit        ", plan.fit.reason)
+    for one in plan.environment:
+        if one.reason:
+            lines += wrap("  env        ", f"{one.name}={one.shown}   {one.reason}")
+    for change in plan.changes:
+        lines += wrap("  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
+    for change in plan.skipped:
+        lines += wrap("  patch      ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
+    return lines
+
+
+def whole(plan: Plan) -> list[str]:
+    """Everything that `deploy plan` says."""
+    lines = [*summary(plan), "", "steps"]
+    for step in plan.steps:
+        for effect in step.effects:
+            lines += wrap(f"  {step.name:<10} ", effect)
+    for change in plan.changes:
+        if change.diff:
+            lines += ["", *change.diff.splitlines()]
+    lines += ["", "command"]
+    variables = [f"{one.name}={shlex.quote(one.shown)}" for one in plan.environment]
+    lines += [f"  {item} \\" for item in variables] + _command(plan.command)
+    if plan.missing_consents or plan.refusals:
+        lines.append("")
+    for consent in plan.missing_consents:
+        lines += wrap("consent    ", f"{consent} is missing: --consent {consent}")
+    for refusal in plan.refusals:
+        lines += wrap("refused    ", f"{refusal.message}  [{refusal.code}]")
+    return lines
+
+
+def _command(argv: tuple[str, ...]) -> list[str]:
+    """One option with its value a line, so that it can be read and pasted."""
+    lines: list[str] = []
+    for item in argv:
+        quoted = shlex.quote(item)
+        if item.startswith("--") or not lines:
+            lines.append(f"  {quoted}")
+        else:
+            lines[-1] += f" {quoted}"
+    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]

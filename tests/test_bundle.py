@@ -1,0 +1,40 @@
+"""Bundles of unknown failures: complete, private, without secrets."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator import bundle
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (b"HF_TOKEN=hf_abcdefghijklmnop next", b"hf_abcdefghijklmnop"),
+        (b"Authorization: Bearer abc.def-123456", b"abc.def-123456"),
+        (b"non-default args: {'api_key': ['sk-verysecret'], 'port': 1}", b"sk-verysecret"),
+        (b"vllm serve m --api-key sk-verysecret --port 1", b"sk-verysecret"),
+        (b"https://user:pass1234@mirror/x", b"pass1234"),
+        (b"VLLM_API_KEY=topsecret", b"topsecret"),
+    ],
+)
+def test_secrets_become_stars(text: bytes, secret: bytes) -> None:
+    shown = bundle.redact(text)
+    assert secret not in shown
+    assert bundle.STARS in shown
+
+
+def test_what_is_no_secret_stays() -> None:
+    text = b"ValueError: max_num_batched_tokens=8192 tokens: 3 hf_quant_config.json --port 8000"
+    assert bundle.redact(text) == text
+
+
+def test_a_bundle_holds_the_log_and_the_documents_and_is_private(tmp_path: Path) -> None:
+    path = bundle.write("kimi/on host:1", [b"a\n", b"b hf_0123456789\n"], {"plan": {"x": 1}}, into=tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with tarfile.open(path) as opened:
+        content = {Path(m.name).name: opened.extractfile(m).read() for m in opened}  # type: ignore[union-attr]
+    assert content == {"vllm.log": b"a\nb ***\n", "plan.json": b'{\n "x": 1\n}'}

@@ -1,0 +1,82 @@
+"""The journal folded: incidents, patches in force, outcomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.journal import FileChange, Outcome, fold
+
+
+def patch(**more: Any) -> dict[str, Any]:
+    return {
+        "action": "patch",
+        "patch": "fp8-kv-mla",
+        "folder": "/models/k",
+        "files": [{"name": "config.json", "before": "a", "after": "b"}],
+        **more,
+    }
+
+
+def launch(number: int) -> dict[str, Any]:
+    return {"action": "launch", "launch": number, "machine": "m1"}
+
+
+def outcome(number: int, result: str) -> dict[str, Any]:
+    return {"action": "outcome", "launch": number, "result": result, "cause": "ValueError: x"}
+
+
+def test_nothing_yet() -> None:
+    history = fold([])
+    assert (history.launch, history.attempts, history.outcome, history.applied) == (None, 0, None, ())
+
+
+def test_attempts_count_through_failures_and_start_anew_when_healthy() -> None:
+    records = [launch(1), outcome(1, "failed"), launch(2), outcome(2, "failed"), launch(3)]
+    assert fold(records).attempts == 3
+    assert fold(records).outcome is None
+    assert fold([*records, outcome(3, "healthy")]).attempts == 0
+
+
+def test_a_person_who_stops_starts_a_new_incident_and_a_remedy_that_stops_does_not() -> None:
+    records = [launch(1), outcome(1, "failed")]
+    assert fold([*records, {"action": "stop"}]).attempts == 1
+    assert fold([*records, {"action": "stop", "by_person": True}]).attempts == 0
+
+
+def test_a_patch_is_unconfirmed_until_a_launch_is_healthy() -> None:
+    records = [launch(1), outcome(1, "failed"), patch(), launch(2)]
+    assert [one.confirmed for one in fold(records).applied] == [False]
+    assert fold(records).tried == ("fp8-kv-mla",)
+    healthy = fold([*records, outcome(2, "healthy")])
+    assert [one.confirmed for one in healthy.applied] == [True]
+    assert healthy.tried == ()
+    assert healthy.outcome == Outcome(2, "healthy", "ValueError: x")
+
+
+def test_an_outcome_of_an_older_launch_says_nothing_about_the_last_one() -> None:
+    assert fold([launch(1), launch(2), outcome(1, "failed")]).outcome is None
+
+
+def test_a_patch_put_on_again_keeps_what_it_knew_of_the_other_files() -> None:
+    both = [
+        {"name": "config.json", "before": "a", "after": "b"},
+        {"name": "hf_quant_config.json", "before": "c", "after": "d"},
+    ]
+    again = [{"name": "config.json", "before": "a2", "after": "b2", "symlink": "../x"}]
+    (applied,) = fold([patch(files=both), patch(files=again)]).applied
+    assert set(applied.files) == {
+        FileChange("hf_quant_config.json", "c", "d"),
+        FileChange("config.json", "a2", "b2", "../x"),
+    }
+
+
+def test_reverting_takes_flags_and_variables_back_too() -> None:
+    records = [patch(flags={"--kv-cache-dtype": None}, environment={"A": "1"}, files=[])]
+    assert fold(records).flags == {"--kv-cache-dtype": None}
+    assert fold(records).environment == {"A": "1"}
+    gone = fold([*records, {"action": "revert", "patch": "fp8-kv-mla"}])
+    assert (gone.applied, gone.flags, gone.tried) == ((), {}, ("fp8-kv-mla",))
+
+
+def test_records_of_another_kind_change_nothing() -> None:
+    assert fold([launch(1), {"action": "clean"}, {"note": 1}]) == fold([launch(1)])
