@@ -1,0 +1,63 @@
+"""deploy list: which playbooks or patches are there?"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+WIDTH = 80
+FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+
+
+@click.command("list")
+@click.argument("kind", type=click.Choice(["playbooks", "patches"]))
+@click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
+@click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own")
+@click.option("--json", "as_json", is_flag=True, help="one JSON object a line")
+def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_json: bool) -> None:
+    """List the playbooks or the patches: shipped, your own, and those of the folders given."""
+    rows = _playbooks(playbooks) if kind == "playbooks" else _patches(patches)
+    for row in rows:
+        click.echo(json.dumps(row) if as_json else _line(row))
+
+
+def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
+    from orchestrator import playbook
+    from orchestrator.data_folders import data_folders
+    from orchestrator.errors import UsageError
+
+    for name, path in playbook.names(data_folders("playbooks", folders)).items():
+        row: dict[str, Any] = {"playbook": name, "file": str(path)}
+        try:  # a broken one is shown as such, and does not hide the others
+            found = playbook.load(path)
+            yield {
+                **row,
+                "repository": found.model.repository,
+                "title": found.description,
+                "gpus": found.gpus,
+            }
+        except UsageError as error:
+            yield {**row, "title": f"broken: {error.message}", "error": error.message}
+
+
+def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
+    from orchestrator.data_folders import data_folders
+    from orchestrator.remedy.catalogue import load
+
+    for patch in load(data_folders("patches", folders)):
+        yield {"patch": patch.id, "category": patch.category, "title": patch.title}
+
+
+def _line(row: dict[str, Any]) -> str:
+    name = row.get("playbook") or row["patch"]
+    indent = " " * 26
+    text = row["title"] or row.get("repository", "")
+    # a name longer than its column takes a line for itself
+    first = f"{name:<26}" if len(name) < 26 else f"{name}\n{indent}"
+    body = textwrap.wrap(text, WIDTH - len(indent), break_on_hyphens=False) or [""]
+    return (first + f"\n{indent}".join(body)).rstrip()

@@ -1,0 +1,52 @@
+"""deploy show: what does this playbook or patch say?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+
+
+@click.command("show")
+@click.argument("name", metavar="ID")
+@click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
+@click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own")
+@click.option("--json", "as_json", is_flag=True, help="one JSON object, defaults filled in")
+def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_json: bool) -> None:
+    """Show a playbook or a patch: its file, or as one JSON object what the program reads in it."""
+    from orchestrator import playbook
+    from orchestrator.data_folders import data_folders
+    from orchestrator.errors import UsageError
+
+    patch = _patch_file(name, data_folders("patches", patches))
+    try:
+        found = playbook.find(name, data_folders("playbooks", playbooks))
+    except UsageError as error:
+        if error.code != "unknown_playbook":
+            raise
+        if patch is None:
+            words = error.message.replace("no playbook", "neither a patch nor a playbook", 1)
+            raise UsageError("unknown_id", words, next_command="deploy list playbooks") from None
+        click.echo(_patch_json(patch) if as_json else patch.read_text().rstrip())
+        return
+    if as_json:
+        click.echo(json.dumps({"kind": "playbook", **found.model_dump(mode="json")}))
+    else:
+        assert found.source is not None  # it was read from a file
+        click.echo(found.source.read_text().rstrip())
+
+
+def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
+    files = (folder / f"{name}.yaml" for folder in folders if "/" not in name)
+    return next((path for path in files if path.is_file()), None)
+
+
+def _patch_json(path: Path) -> str:
+    from orchestrator.remedy.patch import Patch
+    from orchestrator.yaml_file import load_model
+
+    patch = load_model(path, Patch, code="invalid_patch")
+    return json.dumps({"kind": "patch", **patch.model_dump(mode="json")})

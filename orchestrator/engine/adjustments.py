@@ -1,0 +1,42 @@
+"""What do applied remedies change about the next launch's command and environment?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from orchestrator.engine.arguments import canonical
+
+Flags = Annotated[
+    dict[str, str | Literal[True] | None],
+    AfterValidator(
+        lambda flags: {canonical(name.removeprefix("--")): value for name, value in flags.items()}
+    ),
+]
+
+
+class Adjustments(BaseModel):
+    """Options and variables that remedies set or take away; they win over the playbook.
+
+    A value of None takes the option or variable away, True is a bare option. Options are named with or
+    without their dashes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    flags: Flags = {}
+    environment: dict[str, str | None] = {}
+
+    def then(
+        self, flags: Mapping[str, str | Literal[True] | None], environment: Mapping[str, str | None]
+    ) -> Adjustments:
+        """These and later ones; the later win."""
+        later = Adjustments(flags=dict(flags))
+        return Adjustments(
+            flags={**self.flags, **later.flags}, environment={**self.environment, **environment}
+        )
+
+
+NO_ADJUSTMENTS = Adjustments()

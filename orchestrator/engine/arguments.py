@@ -1,0 +1,80 @@
+"""Which engine arguments may a playbook hold, and how does each become part of a command line?"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypeAlias
+
+ArgumentValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
+
+NAME = re.compile(r"[a-z][a-z0-9-]*(\.[A-Za-z0-9_.-]+)?")
+"""A long option without its dashes; what follows a dot is a key inside a JSON option (kernel-config.x)."""
+
+RESERVED = {
+    "model": "set model.repository and checkpoint.folder instead",
+    "model-tag": "set model.repository and checkpoint.folder instead",
+    "served-model-name": "set model.served_name instead",
+    "revision": "set model.revision instead",
+    "download-dir": "set checkpoint.folder instead",
+    "host": "set listen instead",
+    "port": "set port instead",
+    "tensor-parallel-size": "set parallel.tensor instead",
+    "pipeline-parallel-size": "set parallel.pipeline instead",
+    "data-parallel-size": "set parallel.data instead",
+    "max-model-len": "set context instead",
+    "api-key": "any user of the host can read it in the process list; pass --env VLLM_API_KEY instead",
+    "hf-token": "any user of the host can read it in the process list; pass --env HF_TOKEN instead",
+    "config": "a second file of arguments would hide them from the plan; write them here instead",
+    "uds": "health is asked over TCP; set listen and port instead",
+    "headless": "the API server's module form ignores it; it cannot be used here",
+    "api-server-count": "the API server's module form ignores it; it cannot be used here",
+}
+
+
+def canonical(name: str) -> str:
+    """The name as vLLM's own parser sees it: `_` and `-` are the same before the first dot."""
+    head, dot, tail = name.partition(".")
+    return head.replace("_", "-") + dot + tail
+
+
+def checked_name(name: Any) -> str:
+    """The canonical name of an argument that a playbook may hold; ValueError says what to write instead."""
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} is not a name; write the option's long name without dashes")
+    if name.startswith("-"):
+        raise ValueError(f"write the option's long name without dashes: {name.lstrip('-') or '...'}")
+    if not NAME.fullmatch(canonical(name)):
+        raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: a-z, 0-9, - (max-num-seqs)")
+    for reserved, instead in RESERVED.items():
+        if abbreviates(name, reserved):
+            raise ValueError(f"is not set as an argument: {instead}")
+    return canonical(name)
+
+
+def abbreviates(name: str, option: str) -> bool:
+    """Whether a parser that takes abbreviations could read `name` as this option."""
+    return option.startswith(canonical(name))
+
+
+def checked_value(value: Any) -> ArgumentValue:
+    """The value of an argument that a playbook may hold; ValueError says what is allowed."""
+    if value is False:
+        raise ValueError("false is not a value; leave the argument out, or write no-NAME: true")
+    if isinstance(value, str) and re.search(r"[\0\r\n]", value):
+        raise ValueError("a value is one line without NUL characters")
+    if not isinstance(value, bool | int | float | str | list | dict):
+        raise ValueError(
+            "is empty; allowed: true (a bare option), a number, text, a list or a mapping (JSON)"
+        )
+    return value
+
+
+def rendered(name: str, value: ArgumentValue) -> tuple[str, ...]:
+    """The items of a command line for one argument: a bare option, or the option and its value."""
+    option = f"--{canonical(name)}"
+    if value is True:
+        return (option,)
+    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    # as an item of its own, a value that begins with a dash would be read as another option
+    return (f"{option}={text}",) if text.startswith("-") else (option, text)

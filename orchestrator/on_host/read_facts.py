@@ -1,0 +1,68 @@
+"""What do these commands say? All of them are asked at once, so that reading a host takes one round trip."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from typing import Any
+
+LIMIT = 1 << 20
+"""Bytes kept of each output; no fact is that long."""
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """`commands` maps a name to {argv, timeout}; every `~` that begins an item is the home folder here.
+
+    The answer maps each name to {rc, stdout, stderr} (base64), {missing: path} where the program does not
+    exist, {refused: sentence} where it may not be run, or {timed_out: seconds}.
+    """
+    answers: dict[str, Any] = {}
+    threads = []
+    for name, command in request["commands"].items():
+        argv = [os.path.expanduser(item) for item in command["argv"]]
+        timeout = float(command["timeout"])
+        # a daemon: a program stuck in the driver cannot even be killed, and must not hold up the answer
+        thread = threading.Thread(target=_ask, args=(answers, name, argv, timeout), daemon=True)
+        thread.start()
+        threads.append((thread, name, timeout))
+    for thread, name, timeout in threads:
+        thread.join(timeout + 3)
+        answers.setdefault(name, {"timed_out": timeout})
+    return dict(answers)
+
+
+def _ask(answers: dict[str, Any], name: str, argv: list[str], timeout: float) -> None:
+    answers[name] = _run(argv, timeout)
+
+
+def _run(argv: list[str], timeout: float) -> dict[str, Any]:
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        return {"missing": argv[0]}
+    except (OSError, ValueError) as error:
+        return {"refused": f"{argv[0]}: {getattr(error, 'strerror', None) or error}"}
+    try:
+        stdout, stderr = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=2)
+        return {"timed_out": timeout}
+    return {"rc": process.returncode, "stdout": _packed(stdout), "stderr": _packed(stderr)}
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(data[:LIMIT]).decode("ascii")

@@ -1,0 +1,105 @@
+"""What do --set, --engine-arg and --env change in a playbook's data?"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from orchestrator.engine.arguments import canonical
+from orchestrator.errors import UsageError
+from orchestrator.secret_names import is_secret
+
+OPEN_KEYS = ("arguments", "environment")
+"""Mappings whose keys may hold dots themselves: the rest of a path is one key."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """One option: the key that it sets, the value, and how the person typed it (a secret left out)."""
+
+    option: str
+    path: tuple[str, ...]
+    value: Any
+    text: str
+
+    def as_text(self) -> Override:
+        """The same with the value as it was typed, not as YAML reads it."""
+        return replace(self, value=self.text)
+
+
+def parse_overrides(
+    settings: Sequence[str], engine_args: Sequence[str], env: Sequence[str], ambient: Mapping[str, str]
+) -> tuple[Override, ...]:
+    """The options in the order in which they take effect; UsageError("invalid_option") for a malformed one."""
+    return (
+        *(_setting(text) for text in settings),
+        *(_engine_argument(text) for text in engine_args),
+        *(_variable(text, ambient) for text in env),
+    )
+
+
+def apply_overrides(data: Mapping[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
+    """A copy of a playbook's data with each override in its place; a value of None takes the key away."""
+    changed = copy.deepcopy(dict(data))
+    for item in overrides:
+        place: Any = changed
+        for number, part in enumerate(item.path[:-1], start=1):
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                inner = ".".join(item.path[:number])
+                raise UsageError("invalid_option", f"{item.option}: {inner} holds no further keys")
+        if item.value is None:
+            place.pop(item.path[-1], None)
+        else:
+            place[item.path[-1]] = item.value
+    return changed
+
+
+def _setting(text: str) -> Override:
+    key, equals, typed = text.partition("=")
+    parts = key.split(".")
+    if parts[0] in OPEN_KEYS and len(parts) > 1:
+        parts = [parts[0], ".".join(parts[1:])]
+    if not equals or not all(parts):
+        raise UsageError(
+            "invalid_option", f"--set {text[:80]}: write --set KEY=VALUE, such as --set port=8001"
+        )
+    if parts[0] in ("name", "source"):
+        raise UsageError("invalid_option", f"--set {key}: a playbook's name is that of its file")
+    if parts[0] == "arguments" and len(parts) > 1:
+        parts[1] = canonical(parts[1])
+    return Override(_shown("--set", key, text), tuple(parts), _yaml(typed), typed)
+
+
+def _shown(option: str, name: str, text: str) -> str:
+    return f"{option} {(name if is_secret(name) else text)[:80]}"
+
+
+def _yaml(text: str) -> Any:
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except (YAMLError, ValueError):
+        return text
+
+
+def _engine_argument(text: str) -> Override:
+    name, equals, typed = text.removeprefix("--").partition("=")
+    value: Any = {"true": True, "false": False}.get(typed.lower(), typed) if equals else True
+    return Override(_shown("--engine-arg", name, text), ("arguments", canonical(name)), value, typed)
+
+
+def _variable(text: str, ambient: Mapping[str, str]) -> Override:
+    name, equals, typed = text.partition("=")
+    if not equals:
+        if name not in ambient:
+            raise UsageError(
+                "invalid_option", f"--env {name[:80]}: is not set here; write --env {name[:80]}=VALUE"
+            )
+        typed = ambient[name]
+    value = {"value": typed, "reason": "given with --env"}
+    return Override(f"--env {name[:80]}", ("environment", name), value, typed)

@@ -1,0 +1,26 @@
+"""Data cases of a fact: NAME.txt is what its command printed, NAME.yaml what it must be read as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from orchestrator.facts.source import Said
+
+CASES = Path(__file__).parent / "cases"
+
+
+def cases(fact: str) -> list[Any]:
+    """Parameters (what was said, what is expected) of every case; a text without expectation is a mistake."""
+    found = [pytest.param(*_case(path), id=path.stem) for path in sorted((CASES / fact).glob("*.txt"))]
+    assert found
+    return found
+
+
+def _case(path: Path) -> tuple[Said, dict[str, Any]]:
+    expected: dict[str, Any] = YAML(typ="safe").load(path.with_suffix(".yaml"))
+    # bytes, not text: a carriage return in an output is part of the case
+    return Said(expected.pop("rc", 0), path.read_bytes().decode()), expected

@@ -1,0 +1,41 @@
+"""Which machine it is, and what logind would do to a launch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.facts import machine
+from orchestrator.facts.source import Said, Unknown
+from tests.facts.cases_of import cases
+
+
+@pytest.mark.parametrize(("said", "expected"), cases("machine"))
+def test_cases(said: Said, expected: dict[str, Any]) -> None:
+    read = machine.parse(said)
+    if "unknown" in expected:
+        assert isinstance(read, Unknown)
+        assert read.code == expected["unknown"]
+        return
+    assert isinstance(read, machine.Machine)
+    for name, wanted in expected.items():
+        value = getattr(read, name)
+        assert (list(value) if isinstance(value, tuple) else value) == wanted, name
+
+
+def test_the_command_tells_this_machine_and_no_secret(tmp_path: Path) -> None:
+    env = {**os.environ, "HOME": str(tmp_path), "HF_TOKEN": "hf_secret", "HF_HUB_OFFLINE": "", "LC_ALL": "C"}
+    done = subprocess.run(machine.COMMAND.argv, capture_output=True, text=True, env=env, check=True)
+    assert "hf_secret" not in done.stdout + done.stderr
+    read = machine.parse(Said(done.returncode, done.stdout, done.stderr))
+    assert isinstance(read, machine.Machine)
+    assert read.hostname == os.uname().nodename
+    assert (read.uid, read.home) == (os.getuid(), str(tmp_path))
+    assert "HF_TOKEN" in read.hf_names
+    assert "HF_HUB_OFFLINE" not in read.hf_names  # set to nothing is not set
+    assert read.memory_bytes
+    assert read.memory_bytes > 1 << 28
