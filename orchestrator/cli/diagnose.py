@@ -1,0 +1,140 @@
+"""`deploy diagnose FILE|-`: what is the root cause in this log, and what mends it?"""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
+
+EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
+HEADLINES = {
+    "healthy": ("healthy", "the server came up and nothing failed since"),
+    "starting": ("starting", "nothing failed so far"),
+    "fault": ("failed", "the cause is known"),
+    "unknown_fault": ("failed", "no patch knows the cause"),
+    "hang": ("hangs", "silent for longer than this phase takes"),
+}
+_CHUNK = 256 * 1024
+_WIDTH = 80
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@click.option("--vllm-version", "--vllm", metavar="VERSION", help="if the log does not say")
+@click.option("--compute-cap", metavar="X.Y", help="compute capability of the cards, for instance 12.0")
+@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="how many cards the host has")
+@click.option(
+    "--idle-seconds", type=click.FloatRange(min=0), metavar="S", help="how long the log has been silent"
+)
+@click.option(
+    "--patches",
+    multiple=True,
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="a folder of patches of your own",
+)
+def diagnose(
+    file: str,
+    as_json: bool,
+    vllm_version: str | None,
+    compute_cap: str | None,
+    gpus: int | None,
+    idle_seconds: float | None,
+    patches: tuple[Path, ...],
+) -> None:
+    """Find the root cause in a launch log; no host needed.
+
+    Exit code: 0 healthy or starting, 6 a known fault, 7 an unknown one, 8 a hang.
+    """
+    from orchestrator.diagnosis import engine, lines
+    from orchestrator.remedy import catalogue
+
+    known = catalogue.load_all(patches)
+    context = engine.Context(vllm_version, compute_cap, gpus, idle_seconds)
+    found = engine.diagnose(lines.cut(_chunks(file)), context=context, patches=known)
+    if as_json:
+        click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
+    else:
+        costs = {patch.id: patch.cost for patch in known}
+        click.echo("\n".join(shown(found, file, costs.get(found.finding.patch, "") if found.finding else "")))
+    sys.exit(EXIT_CODES[found.verdict])
+
+
+def _chunks(file: str) -> Iterator[bytes]:
+    from orchestrator.errors import UsageError
+
+    if file == "-":
+        yield from _read(sys.stdin.buffer)
+        return
+    try:
+        with Path(file).open("rb") as source:
+            yield from _read(source)
+    except OSError as error:
+        what = "a folder, not a log file" if isinstance(error, IsADirectoryError) else error.strerror
+        raise UsageError("unreadable_log", f"{file}: {what}", next_command="deploy diagnose FILE") from error
+
+
+def _read(source: BinaryIO) -> Iterator[bytes]:
+    return iter(partial(source.read, _CHUNK), b"")
+
+
+def shown(found: Diagnosis, file: str, cost: str) -> list[str]:
+    """The diagnosis for a person, at most 80 columns wide."""
+    out = _entry(*HEADLINES[found.verdict])
+    if found.root_cause:
+        where = ", ".join(filter(None, [found.root_cause.process, f"{file}:{found.root_cause.line}"]))
+        same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
+        out += _entry("root cause", " ".join(found.root_cause.text.split()), limit=8) + _entry(
+            "", where + same
+        )
+    if found.finding:
+        certain = "" if found.finding.confidence == "certain" else " (likely)"
+        out += _entry("why", found.finding.explanation or found.finding.title)
+        out += _entry("patch", f"{found.finding.patch}{certain}: {found.finding.title}")
+    if found.remedy:
+        how = "automatic, reversible" if found.remedy.automatic else "yours to decide"
+        out += [
+            line
+            for action in found.remedy.actions
+            for line in _entry("remedy", f"{_sentence(action)} ({how})")
+        ]
+        out += [line for advice in found.remedy.advice for line in _entry("advice", advice)]
+        out += _entry("cost", cost) if cost else []
+    shown_already = found.root_cause.line if found.root_cause else None
+    for evidence in found.evidence:
+        if evidence.line == shown_already:
+            continue
+        out += _entry("evidence", f"line {evidence.line}: {' '.join(evidence.text.split())}", limit=2)
+    if found.verdict == "unknown_fault":
+        out += _entry("next", "no remedy is known; change nothing on a guess")
+    return out
+
+
+def _entry(label: str, text: str, *, limit: int | None = None) -> list[str]:
+    lines = textwrap.wrap(text, _WIDTH - 13, break_on_hyphens=False, max_lines=limit, placeholder=" ...") or [
+        ""
+    ]
+    return [f"{label if number == 0 else '':<12} {line}".rstrip() for number, line in enumerate(lines)]
+
+
+def _sentence(action: ProposedAction) -> str:
+    if action.kind == "config":
+        what = (
+            f"remove {action.path}"
+            if action.op == "remove"
+            else f"set {action.path} to {json.dumps(action.value)}"
+        )
+        return f"in {action.file}, {what}"
+    if action.kind in ("flag", "env"):
+        return f"drop {action.name}" if action.op == "remove" else f"{action.name}={action.value}"
+    verbs = {"cleanup": "clean up", "redownload": "download again:", "install": "install"}
+    return f"{verbs[action.kind]} {action.name}"

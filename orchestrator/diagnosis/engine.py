@@ -1,0 +1,246 @@
+"""What is the root cause in a launch log, and what mends it?
+
+Pure: raw lines in, a value out; one pass, memory bounded whatever the size of the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.diagnosis.incidents import Incident, Raised, died_only
+from orchestrator.diagnosis.launches import Launch, Seen, last_launch
+from orchestrator.diagnosis.lines import Line, read
+from orchestrator.diagnosis.matching import Recognised, Scene, recognise
+from orchestrator.diagnosis.startup import arguments_of
+from orchestrator.diagnosis.verdict import (
+    Diagnosis,
+    Evidence,
+    Finding,
+    Folded,
+    ProposedAction,
+    Remedy,
+    RootCause,
+)
+from orchestrator.remedy.patch import EDITS, Action, Patch, settings_fit
+
+__all__ = [
+    "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
+    "diagnose", "proposed",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent;
+    `argv`: the engine's command line."""
+
+    vllm_version: str | None = None
+    compute_cap: str | None = None
+    gpus: int | None = None
+    idle_seconds: float | None = None
+    argv: tuple[str, ...] = ()
+
+
+SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
+"""Seconds without a line after which a launch in that phase hangs; 600 (NCCL's own timeout) in the others."""
+_STALL_NOTICES = 3
+_LONGEST_EVIDENCE = 600
+_QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the stack trace", re.DOTALL)
+
+
+def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+    """The verdict on the last launch of a log, given as raw lines."""
+    launch = last_launch(read(lines))
+    root = _root(launch)
+    if root is not None:
+        return _failed(launch, root, context, patches)
+    if _hangs(launch, context.idle_seconds):
+        return Diagnosis(verdict="hang", root_cause=_last_words(launch), evidence=_milestone(launch))
+    stopping = launch.startup.stopping
+    if stopping and not launch.startup.up_line:
+        return Diagnosis(verdict="unknown_fault", root_cause=_said(stopping), evidence=_milestone(launch))
+    return Diagnosis(verdict="healthy" if launch.startup.up_line else "starting", evidence=_milestone(launch))
+
+
+def _root(launch: Launch) -> Seen | None:
+    """The incident that began the failure, None if the launch did not fail.
+
+    Before the server is up an exception counts unless the launch went on after it; afterwards one of the
+    API server counts only if the engine died, since a refused request is no failure of the launch.
+    """
+    up = launch.startup.up_line
+    since = [
+        seen
+        for seen in launch.seen
+        if seen.incident.role != "benign" and seen.incident.first_line > (up or 0)
+    ]
+    if stopping := launch.startup.stopping:
+        # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
+        since = [seen for seen in since if seen.incident.first_line < stopping.number]
+    fatal = [seen for seen in since if seen.incident.fatal]
+    if not fatal and (up or not since):
+        return None
+    standing = [seen for seen in since if seen.incident.fatal or not launch.went_on_after(seen.incident)]
+    return min(standing, key=lambda seen: _rank(seen.incident, up is not None), default=None)
+
+
+def _rank(incident: Incident, serving: bool) -> tuple[int, int]:
+    order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
+    if died_only(incident):
+        order = 2
+    elif order == 0 and serving and incident.kind == "exception" and not _of_engine(incident):
+        order = 1
+    return order, incident.first_line
+
+
+def _of_engine(incident: Incident) -> bool:
+    return (incident.process or "").startswith(("Worker", "Engine", "Vllm", "Ray", "rank"))
+
+
+def _failed(launch: Launch, root: Seen, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+    startup = launch.startup
+    scene = Scene(
+        startup.vllm_version or context.vllm_version,
+        startup.compute_cap or context.compute_cap,
+        startup.engine,
+        startup.arguments if startup.arguments is not None else _given(context.argv),
+    )
+    incident = root.incident
+    recognised = recognise(patches, incident, scene) or _by_quotation(incident, scene, patches)
+    raised = recognised.raised if recognised else incident.root
+    return Diagnosis(
+        verdict="fault" if recognised else "unknown_fault",
+        root_cause=RootCause(
+            text=raised.text, line=raised.line, process=incident.process, exception=_short(raised.exception)
+        ),
+        finding=_finding(recognised) if recognised else None,
+        remedy=_remedy(recognised, scene.arguments) if recognised else None,
+        evidence=_evidence(launch, incident, raised),
+        folded=_folded(launch, root),
+    )
+
+
+def _by_quotation(incident: Incident, scene: Scene, patches: Sequence[Patch]) -> Recognised | None:
+    """Where only the wrapper of a worker's failure is left, the words of the worker that it quotes."""
+    if incident.role != "cascade" or not (found := _QUOTED.search(incident.root.text)):
+        return None
+    quoted = Raised(None, found["text"], incident.root.line)
+    anonymous = tuple(
+        patch.model_copy(update={"match": tuple(_without_name(match) for match in patch.match)})
+        for patch in patches
+    )
+    recognised = recognise(anonymous, replace(incident, chain=(quoted,)), scene)
+    return replace(recognised, confidence="likely") if recognised else None
+
+
+def _without_name(match: Any) -> Any:
+    return (
+        match.model_copy(update={"exception": None})
+        if match.text or match.pattern or match.reasons
+        else match
+    )
+
+
+def _given(argv: tuple[str, ...]) -> Mapping[str, str] | None:
+    return arguments_of(argv) if argv else None
+
+
+def _short(exception: str | None) -> str | None:
+    return exception.rpartition(".")[2] if exception else None
+
+
+def _finding(recognised: Recognised) -> Finding:
+    patch = recognised.patch
+    return Finding(
+        patch=patch.id,
+        category=patch.category,
+        title=patch.title,
+        explanation=patch.explanation,
+        confidence=recognised.confidence,
+    )
+
+
+def _remedy(recognised: Recognised, arguments: Mapping[str, str] | None) -> Remedy:
+    patch = recognised.patch
+    chosen = [action for action in patch.remedy if _applies(action, arguments)]
+    return Remedy(
+        automatic=bool(chosen) and all(action.consent is None for action in chosen),
+        actions=proposed(patch, arguments, recognised.groups),
+        advice=patch.advice,
+    )
+
+
+def proposed(
+    patch: Patch, arguments: Mapping[str, str] | None, groups: Mapping[str, str]
+) -> tuple[ProposedAction, ...]:
+    """The actions that a patch proposes for a command line; `groups` are what its pattern read out of the text."""
+    chosen = [action for action in patch.remedy if _applies(action, arguments)]
+    return tuple(done for action in chosen for done in _proposed(action, groups))
+
+
+def _applies(action: Action, arguments: Mapping[str, str] | None) -> bool:
+    return (action.when is None or settings_fit(arguments, action.when.arguments)) and not (
+        action.unless and settings_fit(arguments, action.unless.arguments)
+    )
+
+
+def _proposed(action: Action, groups: Mapping[str, str]) -> list[ProposedAction]:
+    if action.kind == "config":
+        return [
+            ProposedAction(kind="config", **edit.model_dump(exclude_unset=True))
+            for edit in EDITS[action.edit or ""]
+        ]
+    fields: dict[str, Any] = {"kind": action.kind, "name": (action.name or "").format_map(groups)}
+    if action.op:
+        fields["op"] = action.op
+    if action.value is not None:
+        fields["value"] = action.value.format_map(groups)
+    return [ProposedAction(**fields)]
+
+
+def _evidence(launch: Launch, incident: Incident, root: Raised) -> tuple[Evidence, ...]:
+    """The root cause, the rest of its chain, and what the engine said about its KV cache."""
+    found = [
+        (raised.line, raised.text)
+        for raised in (root, *(link for link in incident.chain if link is not root))
+    ]
+    startup = launch.startup
+    if startup.engine_line and startup.kv_cache_dtype:
+        found.append((startup.engine_line, f"kv_cache_dtype={startup.kv_cache_dtype}"))
+    return tuple(Evidence(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in found)
+
+
+def _folded(launch: Launch, root: Seen) -> Folded:
+    others = [name for name in root.processes if name != root.incident.process]
+    after = [
+        seen for seen in launch.seen if seen is not root and seen.incident.role in ("cascade", "teardown")
+    ]
+    return Folded(
+        processes=tuple(others),
+        lines=root.lines - root.incident.lines + sum(seen.lines for seen in after),
+    )
+
+
+def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
+    startup = launch.startup
+    if startup.up_line:
+        return startup.stalled >= _STALL_NOTICES
+    return idle_seconds is not None and idle_seconds > SILENCE.get(startup.phase.name, 600)
+
+
+def _last_words(launch: Launch) -> RootCause | None:
+    return _said(launch.startup.last) if launch.startup.last else None
+
+
+def _said(line: Line) -> RootCause:
+    return RootCause(text=line.message.strip(), line=line.number, process=line.process, exception=None)
+
+
+def _milestone(launch: Launch) -> tuple[Evidence, ...]:
+    """How far the launch came, and that it was told to stop, if it was."""
+    phase, stopping = launch.startup.phase, launch.startup.stopping
+    found = [Evidence(line=phase.line, text=phase.name)] if phase.line else []
+    return (*found, *([Evidence(line=stopping.number, text=stopping.message)] if stopping else []))

@@ -1,0 +1,355 @@
+"""Which things went wrong in a launch log, put together from their lines?
+
+An incident is a traceback (logged or raw, with its chained causes), a refusal of the command line, or a
+crash that Python had no say in. Several processes write at once, so each stream is followed by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.diagnosis.lines import Line
+
+Role = Literal["initiating", "cascade", "teardown", "benign"]
+"""initiating: may be a root cause; cascade: repeats or wraps somebody else's failure; teardown: what a dying
+launch says (broken pipes, cancelled calls); benign: caught and logged below ERROR."""
+Kind = Literal["exception", "refusal", "crash"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a traceback."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """One exception of a chain: `exception` is the full name, `text` the whole of "Name: message"."""
+
+    exception: str | None
+    text: str
+    line: int
+    frames: tuple[Frame, ...] = ()
+    caused_next: bool = False
+    """Whether the next of the chain was raised `from` this one, rather than while handling it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One thing that went wrong. `chain` begins with the exception that came first and is never empty."""
+
+    kind: Kind
+    role: Role
+    process: str | None
+    pid: int | None
+    level: str | None
+    title: str
+    chain: tuple[Raised, ...]
+    first_line: int
+    last_line: int
+    lines: int
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the incident itself shows that a process of the launch ended by it."""
+        if self.kind != "exception" or self.role == "cascade":
+            return True
+        entry = self.chain[-1].frames[0] if self.chain[-1].frames else None
+        uncaught = self.level is None and entry is not None and entry.function in _ENTRIES
+        return uncaught or FATAL_TITLES.match(self.title) is not None
+
+    @property
+    def leaves_program(self) -> bool:
+        """Whether the program itself, not a child, ended by this exception."""
+        frames = self.chain[-1].frames
+        return (
+            self.kind == "exception" and self.level is None and bool(frames) and frames[0].function in _MAIN
+        )
+
+    @property
+    def root(self) -> Raised:
+        """The cause of the last exception as its author saw it, wrappers left out.
+
+        A cause given with `from` is deeper; one that was merely being handled mostly is not.
+        """
+        at = len(self.chain) - 1
+        while at > 0 and (self.chain[at - 1].caused_next or role_of(self.chain[at]) != "initiating"):
+            if role_of(self.chain[at - 1]) != "initiating":
+                break
+            at -= 1
+        return self.chain[at]
+
+
+WRAPPERS = re.compile(
+    r"Engine (?:core|process) (?:initialization failed|failed to start)|WorkerProc initialization failed"
+    r"|Worker failed with error|EngineCore encountered an issue|EngineDeadError|See stack trace|Executor failed\."
+    r"|Error executing method|ray::\w|MQEngineDeadError|Failed core proc"
+)
+"""Sentences that only say that another process failed (vLLM 0.6 to 0.33)."""
+TEARDOWN = re.compile(
+    r"^(?:[\w.]*\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
+    r"|EOFError|ConnectionResetError|ConnectionRefusedError|ZMQError|DistNetworkError|DistBackendError: .*remote process"
+    r"|.*Connection (?:reset|closed) by (?:remote )?peer|.*Broken pipe|.*was likely (?:closed|shut down))"
+)
+_TITLES = re.compile(
+    r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler|Error executing method"
+    r"|Exception in ASGI)"
+)
+FATAL_TITLES = re.compile(
+    r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler failed)"
+)
+"""Headings that vLLM gives to the traceback of a process that will not go on."""
+
+_MAIN = ("<module>", "_run_module_as_main")
+_ENTRIES = (*_MAIN, "_bootstrap")
+"""The outermost functions of a Python program and of a multiprocessing child."""
+
+_TRACEBACK = re.compile(
+    r"^(?P<title>(?!\s*File )[^\"]{0,160}[:+ ] ?)?(?:Exception Group )?Traceback \(most recent call last\):$"
+)
+_FRAME = re.compile(r'^\s+(?:\| )?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_EXCEPTION = re.compile(
+    r"^(?P<name>(?:[A-Za-z_][\w]*\.)*(?:[A-Z]\w*|\w*(?:error|timeout|exception))(?:\([\w.]+\))?)(?P<message>: .*|:)?$"
+)
+_NOT_EXCEPTION = re.compile(
+    r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"
+)
+_DIRECT = "The above exception was the direct cause of the following exception:"
+_HANDLING = "During handling of the above exception, another exception occurred:"
+_OTHER_TALK = re.compile(
+    r"^(?:INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: |Loading safetensors"
+    r"|Capturing CUDA|Parent process exited|Killed|\S+:\d+: \w*Warning: |  warnings\.warn\(|\[(?:shutdown|supervisor)\])"
+)
+_REFUSAL = re.compile(r"^(?P<program>[\w./-]+(?: [\w-]+)?): error: (?P<message>\S.*)$")
+_CRASH = re.compile(
+    r"^Fatal Python error: |^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
+    r"|Segfault encountered|^terminate called after throwing|^Failed: Cuda error |: command not found$"
+    r"|^nvidia-container-cli: |No module named '?vllm'?$|Watchdog caught collective operation timeout"
+)
+_DIED = re.compile(
+    r"^(?:Worker proc|RayWorkerProc) .*died unexpectedly|^A worker died or was killed while executing a task"
+    r"|^docker: Error response from daemon|^Killed$"
+)
+
+_CRASH_HINTS = (
+    "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "terminate called", "Failed: Cuda", "not found", "rror",
+    "No module", "Watchdog", "died", "Killed", "nvidia-container",
+)  # fmt: skip
+
+_FRAMES_KEPT = 60
+_MESSAGE_LINES = 24
+_MESSAGE_BYTES = 16 * 1024
+_STREAMS = 512
+_FOREIGN_LINES = 40
+_HEADING_LINES = 16
+"""How far above its traceback a heading may stand, with other processes in between."""
+
+
+def role_of(raised: Raised) -> Role:
+    """What an exception says by itself, whoever logged it."""
+    if WRAPPERS.search(raised.text):
+        return "cascade"
+    return "teardown" if TEARDOWN.search(raised.text.split("\n", 1)[0]) else "initiating"
+
+
+@dataclass
+class _Open:
+    """A traceback whose end has not been seen."""
+
+    line: Line
+    title: str
+    stage: Literal["frames", "message", "between"] = "frames"
+    entry: Frame | None = None
+    frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_FRAMES_KEPT))
+    chain: list[Raised] = field(default_factory=list)
+    exception: str | None = None
+    message: list[str] = field(default_factory=list)
+    message_line: int = 0
+    message_bytes: int = 0
+    caused_next: bool = False
+    last: int = 0
+    lines: int = 0
+    foreign: int = 0
+
+
+Key = tuple[str | None, int | None, str | None]
+
+
+class Incidents:
+    """Feed it lines in order; it gives back the incidents that became complete, `close` the rest."""
+
+    def __init__(self) -> None:
+        self._open: dict[Key, _Open] = {}
+        self._titles: dict[Key, Line] = {}
+        self._usage = False
+
+    def feed(self, line: Line) -> list[Incident]:
+        """The incidents that `line` completes."""
+        key = (line.process, line.pid, line.file if line.level else None)
+        done: list[Incident] = []
+        current = self._open.get(key)
+        opening = _TRACEBACK.match(line.message) if "Traceback (" in line.message else None
+        if opening:
+            if current and current.stage == "between":
+                _link(current)
+                current.stage, current.last, current.lines = "frames", line.number, current.lines + 1
+                return done
+            self._finish(key, done)
+            self._start(key, line, (opening["title"] or "").strip(" +:|"))
+            return done
+        if current is not None:
+            if _accept(current, line):
+                current.last, current.lines = line.number, current.lines + 1
+                return done
+            if current.stage != "frames" or current.foreign > _FOREIGN_LINES:
+                self._finish(key, done)
+            else:
+                current.foreign += 1
+                return done
+        self._remember(key, line)
+        if plain := self._plain(line):
+            done.append(plain)
+        return done
+
+    @property
+    def reading(self) -> bool:
+        """Whether an exception's message was read that may go on."""
+        return any(
+            current.message and current.line.level in (None, "ERROR", "CRITICAL")
+            for current in self._open.values()
+        )
+
+    def close(self) -> list[Incident]:
+        """The incidents that the end of the log completes."""
+        done: list[Incident] = []
+        for key in list(self._open):
+            self._finish(key, done)
+        return sorted(done, key=lambda incident: incident.first_line)
+
+    def _start(self, key: Key, line: Line, title: str) -> None:
+        heading = self._titles.pop(key, None)
+        if (
+            not title
+            and heading is not None
+            and line.level
+            and line.number - heading.number <= _HEADING_LINES
+        ):
+            title = heading.message
+        self._open[key] = _Open(line, title, last=line.number, lines=1)
+        if len(self._open) > _STREAMS:
+            del self._open[next(iter(self._open))]
+
+    def _finish(self, key: Key, done: list[Incident]) -> None:
+        current = self._open.pop(key, None)
+        if current is None:
+            return
+        _link(current)
+        if current.chain:
+            done.append(
+                _incident(
+                    "exception", current.line, current.chain, current.title, current.last, current.lines
+                )
+            )
+
+    def _remember(self, key: Key, line: Line) -> None:
+        if line.level and line.message:
+            self._titles[key] = line
+            if len(self._titles) > _STREAMS:
+                del self._titles[next(iter(self._titles))]
+
+    def _plain(self, line: Line) -> Incident | None:
+        if line.level is None and line.message.startswith("usage: "):
+            self._usage = True
+            return None
+        ours = self._usage or "vllm" in line.message or "api_server" in line.message
+        if line.level is None and ours and (found := _REFUSAL.match(line.message)):
+            self._usage = False
+            return _incident("refusal", line, [Raised(None, found[0], line.number)])
+        if any(hint in line.message for hint in _CRASH_HINTS) and (
+            _CRASH.search(line.message) or _DIED.search(line.message)
+        ):
+            return _incident("crash", line, [Raised(None, line.message.strip(), line.number)])
+        return None
+
+
+def died_only(incident: Incident) -> bool:
+    """Whether the incident only says that a process is gone, so that anything else explains more."""
+    return incident.kind == "crash" and _DIED.search(incident.chain[0].text) is not None
+
+
+def _incident(
+    kind: Kind, line: Line, chain: list[Raised], title: str = "", last: int | None = None, lines: int = 1
+) -> Incident:
+    roles = {role_of(raised) for raised in chain}
+    role: Role = "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
+    if line.level in ("DEBUG", "INFO", "WARNING") and kind == "exception":
+        role = "benign"
+    return Incident(
+        kind,
+        role,
+        line.process,
+        line.pid,
+        line.level,
+        title,
+        tuple(chain),
+        line.number,
+        last or line.number,
+        lines,
+    )
+
+
+def _link(current: _Open) -> None:
+    """Close the exception that is being read and add it to the chain."""
+    if not current.message:
+        return
+    text = "\n".join(current.message).rstrip()
+    frames = tuple(current.frames)
+    if current.entry and current.entry not in frames:
+        frames = (current.entry, *frames)
+    current.chain.append(Raised(current.exception, text, current.message_line, frames, current.caused_next))
+    current.frames.clear()
+    current.message, current.message_bytes = [], 0
+    current.caused_next, current.entry = False, None
+
+
+def _accept(current: _Open, line: Line) -> bool:
+    """Whether `line` goes on with the open traceback; takes it in if so."""
+    if current.stage == "frames":
+        return _accept_frame(current, line)
+    text = line.message
+    if text.strip() in (_DIRECT, _HANDLING):
+        current.caused_next, current.stage = text.strip() == _DIRECT, "between"
+        return True
+    if current.stage == "between":
+        return not text.strip()
+    follows = line.time == current.line.time if line.level else line.number - current.last <= 1
+    if not follows or _TITLES.match(text) or (not line.level and _OTHER_TALK.match(text)):
+        return False
+    if len(current.message) < _MESSAGE_LINES and current.message_bytes < _MESSAGE_BYTES:
+        current.message.append(text)
+        current.message_bytes += len(text)
+        return True
+    return line.level is not None
+
+
+def _accept_frame(current: _Open, line: Line) -> bool:
+    text = line.message
+    if found := _FRAME.match(text):
+        frame = Frame(found["file"], int(found["line"]), found["function"] or "")
+        current.entry = current.entry or frame
+        current.frames.append(frame)
+        return True
+    if not text.strip() or text[0].isspace():
+        return True
+    found = _EXCEPTION.match(text)
+    if not found or _NOT_EXCEPTION.match(text):
+        return False
+    current.stage, current.exception = "message", found["name"]
+    current.message, current.message_line, current.message_bytes = [text], line.number, len(text)
+    return True

@@ -1,0 +1,98 @@
+"""What happened in the last launch of a log?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.diagnosis.incidents import Incident, Incidents
+from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.startup import PHASES, StartUp
+
+_KEPT = 200
+_VARYING = re.compile(r"0x[0-9a-f]+|\d+")
+
+
+@dataclass
+class Seen:
+    """An incident, the processes that told the same, and how many lines all of it took."""
+
+    incident: Incident
+    processes: list[str]
+    lines: int
+
+
+class Launch:
+    """Feed it the lines of one launch, then `close` it. Memory is bounded whatever the log's size."""
+
+    def __init__(self) -> None:
+        self.startup = StartUp()
+        self.seen: list[Seen] = []
+        self._incidents = Incidents()
+        self._known: dict[tuple[object, ...], Seen] = {}
+
+    def feed(self, line: Line) -> list[Incident]:
+        """Take a line in; gives the incidents that it completed."""
+        self.startup.feed(line)
+        return self._incidents.feed(line)
+
+    def close(self) -> list[Incident]:
+        """The incidents that were still open at the end."""
+        return self._incidents.close()
+
+    def keep(self, incident: Incident) -> None:
+        """Remember an incident, folded into one that told the same."""
+        root = incident.root
+        told = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
+        key = (incident.role, incident.kind, root.exception, told)
+        process = incident.process or ""
+        if known := self._known.get(key):
+            known.lines += incident.lines
+            if process and process not in known.processes:
+                known.processes.append(process)
+            return
+        seen = self._known[key] = Seen(incident, [process] if process else [], incident.lines)
+        self.seen.append(seen)
+        if len(self.seen) > _KEPT:
+            # the first tell the cause, the last tell the end
+            dropped = self.seen.pop(_KEPT // 2)
+            self._known = {key: kept for key, kept in self._known.items() if kept is not dropped}
+
+    @property
+    def failed_once(self) -> bool:
+        """Whether something that may be a cause was seen."""
+        return self._incidents.reading or any(seen.incident.role != "benign" for seen in self.seen)
+
+    def went_on_after(self, incident: Incident) -> bool:
+        """Whether the launch reached another phase after the incident."""
+        return any(
+            number > incident.last_line and PHASES.index(phase) > 1
+            for phase, number in self.startup.reached.items()
+        )
+
+
+def last_launch(lines: Iterable[Line]) -> Launch:
+    """The last launch of a log that may hold several."""
+    launch = Launch()
+    for line in lines:
+        if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
+            launch = Launch()
+        for incident in launch.feed(line):
+            launch = _kept(launch, incident)
+    for incident in launch.close():
+        launch = _kept(launch, incident)
+    return launch
+
+
+def _begins_again(line: Line) -> bool:
+    """Whether a line after a failure shows that the program was started once more."""
+    return StartUp.is_start(line) or (line.level is None and line.message.startswith("usage: "))
+
+
+def _kept(launch: Launch, incident: Incident) -> Launch:
+    """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
+    if incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
+        launch = Launch()
+    launch.keep(incident)
+    return launch

@@ -1,0 +1,88 @@
+"""What did vLLM's attention selector refuse, and which reason did it give for each backend?
+
+Two sentences exist since vLLM 0.11.1: "No valid attention backend found for DEVICE with CONFIG.
+Reasons: {BACKEND: [reason, ...], ...}" and, with a backend forced, "Selected backend BACKEND is not valid
+for this configuration. Reason: ['reason', ...]". CONFIG was `key: value` up to 0.12, a Python repr since.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A refusal: `config` as the selector printed it (values are text: "True", "fp8_e4m3"), the reasons of
+    each backend it tried, and the backend that was forced, if one was."""
+
+    device: str | None
+    config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    forced: str | None = None
+
+
+_NONE_VALID = re.compile(
+    r"No valid attention backend found for (?P<device>\S+) with (?P<config>.*?)\. Reasons: \{(?P<reasons>.*)\}",
+    re.DOTALL,
+)
+_FORCED = re.compile(
+    r"Selected backend (?:\w+\.)?(?P<backend>\w+) is not valid for this configuration\. Reason: \[(?P<reasons>.*)\]",
+    re.DOTALL,
+)
+_CONFIG = re.compile(r"(?P<key>[a-z_]+)(?:=|: )(?P<value>[^,()]*)")
+_BACKEND = re.compile(r"(?:^|, )(?P<name>[A-Z][A-Z0-9_]*): \[")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+
+
+def parse(text: str) -> Refusal | None:
+    """The refusal in `text` (an exception's message), or None."""
+    if found := _NONE_VALID.search(text):
+        return Refusal(found["device"], _config(found["config"]), _reasons(found["reasons"]))
+    if found := _FORCED.search(text):
+        reasons = tuple(one or two for one, two in _QUOTED.findall(found["reasons"]))
+        return Refusal(None, reasons=MappingProxyType({found["backend"]: reasons}), forced=found["backend"])
+    return None
+
+
+def _config(text: str) -> Mapping[str, str]:
+    inner = text.removeprefix("AttentionSelectorConfig(").removesuffix(")")
+    return MappingProxyType({found["key"]: found["value"].strip() for found in _CONFIG.finditer(inner)})
+
+
+def _reasons(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Split at backend names rather than at brackets: a reason is free text with commas and periods."""
+    starts = list(_BACKEND.finditer(text))
+    ends = [following.start() for following in starts[1:]] + [len(text)]
+    return MappingProxyType(
+        {
+            start["name"]: tuple(_sentences(text[start.end() : end].rstrip(", ").removesuffix("]")))
+            for start, end in zip(starts, ends, strict=True)
+        }
+    )
+
+
+_KNOWN = re.compile(
+    r"(?:(?:head_size|dtype|kv_cache_dtype|block_size|compute capability|sink setting|sparse|non-sparse|MLA|non-MLA"
+    r"|partial multimodal token full attention|attention type \S+) not supported|ImportError)(?=, |$)"
+)
+
+
+def _sentences(text: str) -> list[str]:
+    """Reasons of the fixed vocabulary one by one; what is between them is a backend's own sentence."""
+    found: list[str] = []
+    while text:
+        known = next((match for match in _KNOWN.finditer(text) if _starts(text, match.start())), None)
+        if known is None:
+            return [*found, text]
+        if own := text[: known.start()].removesuffix(", "):
+            found.append(own)
+        found.append(known[0])
+        text = text[known.end() :].removeprefix(", ")
+    return found
+
+
+def _starts(text: str, position: int) -> bool:
+    return position == 0 or text[:position].endswith(", ")

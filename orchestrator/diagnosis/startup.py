@@ -1,0 +1,263 @@
+"""How far has a launch come, and what has its log said about itself?"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from orchestrator.diagnosis.lines import Line
+
+PHASES = (
+    "starting",
+    "configuring",
+    "starting engine",
+    "starting workers",
+    "downloading",
+    "loading weights",
+    "profiling",
+    "compiling",
+    "allocating kv cache",
+    "capturing graphs",
+    "starting server",
+    "up",
+)
+"""In the order in which a launch passes them; some are skipped (no graphs with --enforce-eager)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """The phase of a launch: `done` of `total` items where the log counts them, `eta_seconds` where it says
+    so, and the number of the line that said it last."""
+
+    name: str
+    done: int | None = None
+    total: int | None = None
+    eta_seconds: int | None = None
+    line: int = 0
+
+
+_MILESTONES = re.compile(
+    r"(?P<up>Application startup complete\.|Uvicorn running on )"
+    r"|(?P<starting_server>Starting vLLM (?:API )?server|Available routes are:|Supported_? ?tasks: )"
+    r"|(?P<capturing_graphs>Capturing CUDA graphs?|Capturing cudagraphs|Graph capturing finished)"
+    r"|(?P<allocating_kv_cache>Available KV cache memory: |GPU KV cache size: |# GPU blocks: |Maximum concurrency for )"
+    r"|(?P<compiling>Dynamo bytecode transform time|for vLLM's torch\.compile|Compiling a graph|torch\.compile t(?:akes|ook))"
+    r"|(?P<profiling>Loading weights took|Loading model weights took|Model loading took)"
+    r"|(?P<loading_weights>[Ll]oading (?:safetensors|shards|pt checkpoint)|Multi-thread loading|Prefetching checkpoint files)"
+    r"|(?P<downloading>\.safetensors: +\d+%|Time spent downloading weights)"
+    r"|(?P<starting_workers>world_size=\d+ rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model)"
+    r"|(?P<starting_engine>Initializing an? (?:V\d )?LLM engine \(v|Connecting to existing Ray cluster|Started a local Ray)"
+    r"|(?P<configuring>vLLM (?:API )?server version |non-default args: |args: Namespace\(|Resolved architecture: "
+    r"|Using max model len |^\W{5,}version \d+\.\d+\S*$)"
+)
+_HINTS = (
+    " startup complete", "Uvicorn running", "Starting vLLM", "Available routes", "upported", "Capturing", "capturing",
+    "KV cache memory: ", "KV cache size: ", "GPU blocks", "concurrency", "Dynamo", "torch.compile", "Compiling", "oading ", "Prefetching",
+    ".safetensors: ", "Time spent", "world_size=", "DP rank", "using nccl", "Starting to load", "LLM engine", "Ray",
+    " version ", "non-default args", "args: Namespace", "Resolved arch", "max model len",
+)  # fmt: skip
+"""One of these is in every milestone; looking for them is ten times as fast as the expression."""
+_SHARDS = re.compile(
+    r"\d+% Completed \| (?P<done>\d+)/(?P<total>\d+) \[[^<\]]+<(?P<eta>[\d:?]+)"
+    r"|\|\s*(?P<done2>\d+)/(?P<total2>\d+) \[[^<\]]+<(?P<eta2>[\d:?]+)"
+)
+_START = re.compile(
+    r"vLLM (?:API )?server version |non-default args: |args: Namespace\(|^\W{5,}version \d+\.\d+\S*$"
+)
+_VERSION = re.compile(
+    r"(?:vLLM (?:API )?server version |LLM engine \(v|^\W{5,}version )(?P<version>\d+\.\d+[\w.+-]*)"
+)
+_ENGINE_CONFIG = re.compile(r"LLM engine \(v[^)]*\) with config: (?P<config>.*)$")
+_SETTING = re.compile(r"(?P<key>\b[a-z]\w*)=(?:'(?P<quoted>[^']*)'|(?P<plain>[^,()\s]+))")
+_ARGUMENTS = re.compile(r"non-default args: (?P<dict>\{.*\})|args: Namespace\((?P<namespace>.*)\)$")
+_PAIR = re.compile(r"'(?P<key>\w+)': (?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^,}\s]+)")
+_PROMPTS = frozenset("+$#>")
+_COMMAND = re.compile(
+    r"^[+$#>] ?(?:nohup |exec |sudo |env )*(?P<command>(?:\S*/)?vllm serve .*|\S*python\S* -m vllm\.\S+ .*)$"
+)
+_FLAG = re.compile(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ](?P<value>'[^']*'|\"[^\"]*\"|(?!--)\S+))?")
+_KV_DTYPE = re.compile(r"Using (?P<dtype>\S+) data type to store kv cache")
+_KV_TOKENS = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
+_CAPABILITY = re.compile(
+    r"Device capability (?P<capability>\d+\.\d+) not supported|compute capability (?P<also>\d+\.\d)\b"
+)
+_BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]+) (?:attention )?backend")
+_STOPPING = re.compile(
+    r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown triggered)|^INFO: +Shutting down$"
+)
+_STALL = "No available shared memory broadcast block found"
+
+
+class StartUp:
+    """Feed it the lines of one launch; `phase` is where it is, the other attributes what it said.
+
+    `arguments` are the arguments that were given (names with underscores), None as long as the log has
+    not listed them; `engine` the engine configuration as resolved, with `kv_cache_dtype` from wherever
+    the log said it first (on `engine_line`). `reached` is the line on which each phase began; `stopping` the
+    first to say that the server shuts down; `stalled` counts
+    notices of a stall since anything else was said.
+    """
+
+    def __init__(self) -> None:
+        self.phase = Phase("starting")
+        self.begun = False
+        self.vllm_version: str | None = None
+        self.compute_cap: str | None = None
+        self.kv_tokens: int | None = None
+        self.attention_backend: str | None = None
+        self.arguments: Mapping[str, str] | None = None
+        self.engine: Mapping[str, str] = MappingProxyType({})
+        self.api_pid: int | None = None
+        self.up_line: int | None = None
+        self.stopping: Line | None = None
+        self.last: Line | None = None
+        self.stalled = 0
+        self.engine_line: int | None = None
+        self.reached: dict[str, int] = {}
+        self._listed = False
+
+    @property
+    def kv_cache_dtype(self) -> str | None:
+        """What the engine resolved ("auto", "fp8_e4m3", ...), None if the log does not say."""
+        return self.engine.get("kv_cache_dtype")
+
+    @property
+    def tensor_parallel(self) -> int | None:
+        """Tensor parallel size of the engine configuration or of the arguments."""
+        size = self.engine.get("tensor_parallel_size") or (self.arguments or {}).get(
+            "tensor_parallel_size", ""
+        )
+        return int(size) if size.isdigit() else None
+
+    @staticmethod
+    def is_start(line: Line) -> bool:
+        """Whether `line` is one that an API server says when it starts, or a shell that starts one."""
+        text = line.message
+        if text[:1] in _PROMPTS and _COMMAND.match(text):
+            return True
+        if not (" version " in text or "args: " in text):
+            return False
+        child = (line.process or "").startswith(("Engine", "Worker", "Vllm", "Ray"))
+        return not child and _START.search(text) is not None
+
+    def begins(self, line: Line) -> bool:
+        """Whether another launch begins with `line`, while this one has begun already."""
+        if not self.begun or not self.is_start(line):
+            return False
+        if line.message[:1] in _PROMPTS:
+            return True
+        other = line.pid is not None and self.api_pid is not None and line.pid != self.api_pid
+        return other or self.phase.name not in ("starting", "configuring")
+
+    def feed(self, line: Line) -> Phase:
+        """Take a line in and give the phase after it."""
+        text = line.message
+        if text.strip():
+            self.stalled = self.stalled + 1 if _STALL in text else 0
+            self.last = line
+        found = _MILESTONES.search(text) if any(hint in text for hint in _HINTS) else None
+        if found:
+            self._advance(str(found.lastgroup).replace("_", " "), line)
+            self._read(line)
+        elif text[:1] in _PROMPTS and _COMMAND.match(text):
+            self._command(text)
+        elif "data type to store kv cache" in text or "capability" in text or "backend" in text:
+            self._read_details(text, line.number)
+        elif self.stopping is None and "hut" in text and _STOPPING.search(text):
+            self.stopping = line
+        return self.phase
+
+    def _advance(self, name: str, line: Line) -> None:
+        if PHASES.index(name) < PHASES.index(self.phase.name):
+            return
+        counted = _SHARDS.search(line.message)
+        if counted and name in ("loading weights", "downloading", "capturing graphs"):
+            done, total = counted["done"] or counted["done2"], counted["total"] or counted["total2"]
+            eta = _seconds(counted["eta"] or counted["eta2"])
+            self.phase = Phase(name, int(done), int(total), eta, line.number)
+        else:
+            self.phase = Phase(name, line=line.number)
+        self.reached.setdefault(name, line.number)
+        if name == "up":
+            self.up_line = self.up_line or line.number
+
+    def _read(self, line: Line) -> None:
+        text = line.message
+        if _START.search(text):
+            self.begun = True
+            self.api_pid = self.api_pid or line.pid
+        if self.vllm_version is None and (found := _VERSION.search(text)):
+            self.vllm_version = found["version"]
+        if not self._listed and (found := _ARGUMENTS.search(text)):
+            self.arguments, self._listed = _arguments(found["dict"], found["namespace"]), True
+        if found := _ENGINE_CONFIG.search(text):
+            self.engine, self.engine_line = MappingProxyType(_settings(found["config"])), line.number
+        if found := _KV_TOKENS.search(text):
+            self.kv_tokens = int(found["tokens"].replace(",", ""))
+
+    def _read_details(self, text: str, number: int) -> None:
+        if found := _KV_DTYPE.search(text):
+            self.engine = MappingProxyType({"kv_cache_dtype": found["dtype"], **self.engine})
+            self.engine_line = self.engine_line or number
+        if self.compute_cap is None and (found := _CAPABILITY.search(text)):
+            self.compute_cap = found["capability"] or found["also"]
+        if found := _BACKEND.search(text):
+            self.attention_backend = found["backend"]
+
+    def _command(self, text: str) -> None:
+        self.begun = True
+        if not self._listed:
+            self.arguments = MappingProxyType(
+                {
+                    found["name"].replace("-", "_"): (found["value"] or "True").strip("'\"")
+                    for found in _FLAG.finditer(text)
+                }
+            )
+
+
+def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:
+    """The options of a command line, by name with underscores; a switch has the value "True"."""
+    found: dict[str, str] = {}
+    for here, following in zip(argv, (*argv[1:], "--"), strict=True):
+        if not here.startswith("--"):
+            continue
+        name, given, value = here[2:].partition("=")
+        found[name.replace("-", "_")] = (
+            value if given else "True" if following.startswith("--") else following
+        )
+    return MappingProxyType(found)
+
+
+def _settings(text: str) -> dict[str, str]:
+    """`key=value` pairs; of a name that nested configurations repeat, the first counts."""
+    found: dict[str, str] = {}
+    for pair in _SETTING.finditer(text):
+        found.setdefault(pair["key"], pair["quoted"] if pair["quoted"] is not None else pair["plain"])
+    return found
+
+
+def _arguments(listed: str | None, namespace: str | None) -> Mapping[str, str]:
+    if namespace is not None:
+        return MappingProxyType(_settings(namespace))
+    try:
+        given = ast.literal_eval(listed or "{}")
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return MappingProxyType(
+            {pair["key"]: pair["value"].strip("'\"") for pair in _PAIR.finditer(listed or "")}
+        )
+    return MappingProxyType(
+        {str(key): str(value) for key, value in given.items()} if isinstance(given, dict) else {}
+    )
+
+
+def _seconds(clock: str) -> int | None:
+    parts = clock.split(":")
+    if not all(part.isdigit() for part in parts):
+        return None
+    total = 0
+    for part in parts:
+        total = total * 60 + int(part)
+    return total

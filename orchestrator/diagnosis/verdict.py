@@ -1,0 +1,85 @@
+"""What does a diagnosis consist of?
+
+`Diagnosis.model_dump(mode="json")` is the object that `deploy diagnose --json` prints; its keys are a contract.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+
+from orchestrator.remedy.patch import Category, Confidence
+
+Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RootCause(_Frozen):
+    """The exception's text as the log has it, and the 1-based line on which it stands."""
+
+    text: str
+    line: int
+    process: str | None
+    exception: str | None
+
+
+class Finding(_Frozen):
+    """The patch that recognises the root cause."""
+
+    patch: str
+    category: Category
+    title: str
+    explanation: str
+    confidence: Confidence
+
+
+class ProposedAction(_Frozen):
+    """One action; a key that its kind does not have is absent in JSON, `value: null` is a value."""
+
+    kind: Literal["config", "flag", "env", "cleanup", "redownload", "install"]
+    name: str | None = None
+    file: str | None = None
+    path: str | None = None
+    op: Literal["set", "remove"] | None = None
+    value: Any = None
+
+    @model_serializer(mode="wrap")
+    def _only_what_is_set(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in whole(self).items() if key in self.model_fields_set}
+
+
+class Remedy(_Frozen):
+    """`automatic`: every action may be taken without a consent, and there is one."""
+
+    automatic: bool
+    actions: tuple[ProposedAction, ...]
+    advice: tuple[str, ...]
+
+
+class Evidence(_Frozen):
+    """A line of the log."""
+
+    line: int
+    text: str
+
+
+class Folded(_Frozen):
+    """Who told the same, and how many lines were only repetition or consequence."""
+
+    processes: tuple[str, ...] = ()
+    lines: int = 0
+
+
+class Diagnosis(_Frozen):
+    """A diagnosis; `model_dump(mode="json")` is what `deploy diagnose --json` prints."""
+
+    verdict: Verdict
+    root_cause: RootCause | None = None
+    finding: Finding | None = None
+    remedy: Remedy | None = None
+    evidence: tuple[Evidence, ...] = ()
+    folded: Folded = Folded()

@@ -1,0 +1,82 @@
+"""`deploy diagnose`: formats, exit codes, and files that are none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from orchestrator.cli.diagnose import diagnose
+from orchestrator.errors import UsageError
+
+CASES = Path(__file__).parents[1] / "diagnosis" / "cases"
+
+
+def run(*args: str, stdin: bytes | None = None) -> Result:
+    return CliRunner().invoke(diagnose, args, input=stdin)
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "more"),
+    [
+        ("mla-fp8kv-kimi-k25-tp8", 6, ()),
+        ("unknown-stripe-parity-tp4", 7, ()),
+        ("hang-after-nccl-version", 8, ("--idle-seconds", "900")),
+        ("hang-after-nccl-version", 0, ("--idle-seconds", "90")),
+        ("healthy-idle-one-hour", 0, ("--idle-seconds", "3600")),
+    ],
+)
+def test_exit_codes(case: str, code: int, more: tuple[str, ...]) -> None:
+    path = str(CASES / case / "log.txt")
+    assert run(path, *more).exit_code == code
+    printed = run(path, "--json", *more)
+    assert printed.exit_code == code
+    assert len(printed.stdout.splitlines()) == 1
+
+
+def test_json_from_standard_input() -> None:
+    log = (CASES / "mla-fp8kv-flag-dsv2lite" / "log.txt").read_bytes()
+    found = json.loads(run("-", "--json", stdin=log).stdout)
+    assert found["remedy"]["actions"] == [{"kind": "flag", "name": "--kv-cache-dtype", "op": "remove"}]
+
+
+def test_the_text_says_what_why_where_and_what_mends_it_within_80_columns() -> None:
+    shown = run(str(CASES / "mla-fp8kv-kimi-k25-tp8" / "log.txt")).stdout
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    words = " ".join(shown.split())
+    for part in (
+        "No valid attention backend",
+        "log.txt:98",
+        "same in 7 more",
+        "fp8-kv-mla",
+        "kv_cache_scheme",
+        "twice the bytes",
+    ):
+        assert part in words
+
+
+def test_an_unknown_fault_proposes_nothing() -> None:
+    shown = run(str(CASES / "unknown-stripe-parity-tp4" / "log.txt")).stdout
+    assert "StripeParityError" in shown
+    assert "remedy  " not in shown
+
+
+@pytest.mark.parametrize("name", ["none.log", "."])
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+    result = run(str(tmp_path / name))
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.code == "unreadable_log"
+    assert str(tmp_path) in result.exception.message
+
+
+def test_a_patch_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "parity.yaml").write_text(
+        "id: parity\ntitle: Stripes\ncategory: checkpoint_corrupt\nmatch: [{exception: StripeParityError}]\n"
+        "advice: ask the vendor\n"
+    )
+    path = str(CASES / "unknown-stripe-parity-tp4" / "log.txt")
+    found = json.loads(run(path, "--json", "--patches", str(tmp_path)).stdout)
+    assert (found["verdict"], found["finding"]["patch"]) == ("fault", "parity")
+    assert found["remedy"] == {"automatic": False, "actions": [], "advice": ["ask the vendor"]}

@@ -1,0 +1,99 @@
+"""One raw line, in every dress a launcher gives it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.diagnosis.lines import LONGEST, Line, cut, parse, parse_all, read
+
+
+def shape(line: Line) -> tuple[str | None, int | None, str | None, str | None, str]:
+    return line.process, line.pid, line.level, line.file, line.message
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"(Worker_TP4 pid=7) ERROR 02-20 21:35:07 [core.py:783] no", ("Worker_TP4", 7, "ERROR", "core.py:783", "no")),
+        (b"(Worker pid=7) (Worker_TP1 pid=7) INFO 02-20 21:35:07 [a.py:1] x", ("Worker_TP1", 7, "INFO", "a.py:1", "x")),
+        (
+            b"(EngineCore_DP0 pid=8) (RayWorkerWrapper pid=9, ip=10.0.0.8) ERROR 07-23 00:28:33 [worker_base.py:309] x",
+            ("RayWorkerWrapper", 9, "ERROR", "worker_base.py:309", "x"),
+        ),
+        (b"(raylet, ip=10.0.0.4) A worker died", ("raylet", None, None, None, "A worker died")),
+        (b"(VllmWorker rank=5 pid=86) INFO 06-22 14:45:12 [a.py:1] x", ("VllmWorker rank=5", 86, "INFO", "a.py:1", "x")),
+        (b"INFO 02-19 11:20:05 config.py:1052] ray", (None, None, "INFO", "config.py:1052", "ray")),
+        (b"INFO 02-19 11:20:05 [v1/executor/abstract.py:55] x", (None, None, "INFO", "v1/executor/abstract.py:55", "x")),
+        (b"(EngineCore pid=8) Traceback (most recent call last):", ("EngineCore", 8, None, None, "Traceback (most recent call last):")),
+        (b'  File "a.py", line 3, in f', (None, None, None, None, '  File "a.py", line 3, in f')),
+        (b"[rank3]: RuntimeError: x", ("rank3", None, None, None, "RuntimeError: x")),
+        (b"[rank0]:[W0320 14:14:19.2 x.cpp:1] Warning", (None, None, None, None, "[rank0]:[W0320 14:14:19.2 x.cpp:1] Warning")),
+        (b"(autoscaler +7s) Error: none", (None, None, None, None, "(autoscaler +7s) Error: none")),
+        (b"2026-01-02T15:23:56.002010518Z (A pid=1) INFO 01-02 15:23:56 [a.py:1] x", ("A", 1, "INFO", "a.py:1", "x")),
+        (b"2026-01-02T15:23:56.002+00:00 stderr F (A pid=1) x", ("A", 1, None, None, "x")),
+        (b"vllm-1  | (A pid=1) INFO 01-02 15:23:56 [a.py:1]   x", ("A", 1, "INFO", "a.py:1", "  x")),
+        (b"Feb 08 15:19:16 node-a vllm[43]: (A pid=1) x", ("A", 1, None, None, "x")),
+        (b"[pod/vllm-0/server] (A pid=1) x", ("A", 1, None, None, "x")),
+        (
+            b"\x1b[0;36m(A pid=7)\x1b[0;0m \x1b[31mERROR\x1b[0m \x1b[90m05-14 00:39:47\x1b[0m \x1b[90m[a.py:3]\x1b[0m no\r",
+            ("A", 7, "ERROR", "a.py:3", "no"),
+        ),
+        (b"mine: INFO 02-19 11:20:05 [config.py:1052] x", (None, None, "INFO", "config.py:1052", "x")),
+        (b"a  0%|    \ra 50%|    \ra 99%| done", (None, None, None, None, "a 99%| done")),
+        (b"\xff\xfe bad", (None, None, None, None, "\ufffd\ufffd bad")),
+        (b"", (None, None, None, None, "")),
+    ],
+)  # fmt: skip
+def test_a_line(raw: bytes, expected: tuple[object, ...]) -> None:
+    assert shape(parse(raw, 5)) == expected
+    assert parse(raw, 5).number == 5
+
+
+def test_the_time_is_kept_as_printed() -> None:
+    assert parse(b"INFO 02-19 11:20:05 [a.py:1] x", 1).time == "02-19 11:20:05"
+
+
+def test_two_processes_in_one_line() -> None:
+    raw = b"(W_TP2 pid=6) ERROR 10-15 02:09:24 [m.py:783]     self.at(W_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:764] Bad: x"
+    first, second = parse_all(raw, 74)
+    assert shape(first) == ("W_TP2", 6, "ERROR", "m.py:783", "    self.at")
+    assert shape(second) == ("W_TP0", 3, "ERROR", "m.py:764", "Bad: x")
+    assert first.number == second.number == 74
+
+
+def test_what_stands_before_a_carriage_return_counts_unless_it_is_progress() -> None:
+    found = [line.message for line in parse_all(b"RuntimeError: x\rLoading  3%| \rlast", 1)]
+    assert found == ["RuntimeError: x", "last"]
+
+
+def test_a_quoted_source_line_is_no_prefix() -> None:
+    raw = b'    print("(x pid=1) INFO")'
+    assert parse(raw, 1).message == '    print("(x pid=1) INFO")'
+
+
+def test_lines_are_numbered_as_in_the_file() -> None:
+    assert [line.number for line in read([b"a", b"", b"c"])] == [1, 2, 3]
+
+
+@given(st.lists(st.binary(max_size=40)), st.integers(1, 7))
+def test_chunks_do_not_matter(lines: list[bytes], size: int) -> None:
+    lines = [line.replace(b"\n", b"").replace(b"\0", b"") for line in lines]
+    whole = b"".join(line + b"\n" for line in lines)
+    chunks = [whole[start : start + size] for start in range(0, len(whole), size)]
+    assert list(cut(chunks)) == lines
+
+
+def test_a_line_without_end_is_bounded() -> None:
+    (line,) = cut([b"x" * 4096] * 100)
+    assert len(line) == LONGEST
+
+
+def test_the_nul_bytes_of_a_truncated_log_are_dropped() -> None:
+    assert list(cut([b"\0" * 100_000] * 3 + [b"\0INFO\nlast"])) == [b"INFO", b"last"]
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_make_a_line(raw: bytes) -> None:
+    assert parse_all(raw, 1)

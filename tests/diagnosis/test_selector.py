@@ -1,0 +1,126 @@
+"""Refusals as the selectors of 32 vLLM releases wrote them for compute capability 12.0."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.diagnosis import selector
+from orchestrator.diagnosis.incidents import Incident, Raised
+from orchestrator.diagnosis.matching import Scene, recognise
+from orchestrator.remedy import catalogue
+
+REFUSALS: list[dict[str, Any]] = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "selector" / "refusals.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+PATCHES = tuple(p for p in catalogue.load([catalogue.shipped_folder()]) if p.id == "fp8-kv-mla")
+NOWHERE = Scene(None, None, {}, None)
+
+
+def incident(text: str, exception: str = "ValueError") -> Incident:
+    raised = Raised(exception, text, 1)
+    return Incident("exception", "initiating", "Worker_TP0", 1, "ERROR", "", (raised,), 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
+)
+def test_what_was_asked_for_is_read_back(refusal: dict[str, Any]) -> None:
+    found = selector.parse(refusal["text"])
+    assert found is not None
+    assert found.device == "cuda"
+    assert found.forced is None
+    assert found.config["kv_cache_dtype"] == refusal["kv_cache_dtype"]
+    assert found.config["head_size"] == str(refusal["head_size"])
+    assert found.config["use_mla"] == str(refusal["mla"])
+    assert found.config["use_sparse"] == str(refusal["sparse"])
+    assert ("TRITON_MLA" in found.reasons) == refusal["mla"]
+    assert all(reason and "[" not in reason for reasons in found.reasons.values() for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
+)
+def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict[str, Any]) -> None:
+    wanted = (
+        refusal["mla"] and not refusal["sparse"] and refusal["kv_cache_dtype"].startswith(("fp8", "nvfp4"))
+    )
+    assert (recognise(PATCHES, incident(refusal["text"]), NOWHERE) is not None) == wanted
+
+
+def test_there_are_refusals_to_take_and_to_leave() -> None:
+    assert len({refusal["vllm"] for refusal in REFUSALS}) >= 25
+    assert {refusal["sparse"] for refusal in REFUSALS} == {True, False}
+    assert {refusal["mla"] for refusal in REFUSALS} == {True, False}
+
+
+def test_a_reason_may_hold_commas_and_periods() -> None:
+    own = (
+        "vllm._flashmla_C is not available, likely was not compiled due to insufficient nvcc version or a supported"
+        " arch was not in the list of target arches to compile for."
+    )
+    found = selector.parse(
+        "No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, use_mla=True)."
+        f" Reasons: {{FLASHMLA: [compute capability not supported, {own}], FLASHINFER_MLA: [ImportError],"
+        " TRITON_MLA: [kv_cache_dtype not supported]}."
+    )
+    assert found is not None
+    assert found.reasons == {
+        "FLASHMLA": ("compute capability not supported", own),
+        "FLASHINFER_MLA": ("ImportError",),
+        "TRITON_MLA": ("kv_cache_dtype not supported",),
+    }
+
+
+def test_a_sentence_that_ends_in_a_known_reason_is_one_reason() -> None:
+    found = selector.parse(
+        "No valid attention backend found for cuda with head_size: 576, use_mla: True."
+        " Reasons: {A_MLA: [FP8 KV cache requires FA3, FA4 with head_size=512 on SM90, or FA4 on SM100, sparse not supported]}."
+    )
+    assert found is not None
+    assert found.reasons["A_MLA"] == (
+        "FP8 KV cache requires FA3, FA4 with head_size=512 on SM90, or FA4 on SM100",
+        "sparse not supported",
+    )
+
+
+FORCED = "Selected backend AttentionBackendEnum.{} is not valid for this configuration. Reason: {}"
+
+
+def test_a_forced_backend() -> None:
+    found = selector.parse(
+        FORCED.format("TRITON_MLA", "['kv_cache_dtype not supported', \"it's, so to say, no\"]")
+    )
+    assert found is not None
+    assert found.forced == "TRITON_MLA"
+    assert found.reasons == {"TRITON_MLA": ("kv_cache_dtype not supported", "it's, so to say, no")}
+
+
+@pytest.mark.parametrize(
+    ("backend", "reasons", "dtype", "taken"),
+    [
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", "fp8_e4m3", True),
+        ("FLASH_ATTN_MLA", "['kv_cache_dtype not supported']", "nvfp4", True),
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", "bfloat16", False),
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", None, False),
+        ("FLASHMLA", "['kv_cache_dtype not supported', 'compute capability not supported']", "fp8", False),
+        ("FLASHMLA_SPARSE", "['kv_cache_dtype not supported']", "fp8", False),
+        ("FLASHINFER_MLA_SPARSE_SM120", "['kv_cache_dtype not supported']", "fp8", False),
+        ("FLASHINFER", "['kv_cache_dtype not supported']", "fp8", False),
+    ],
+)
+def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
+    scene = Scene(None, None, {"kv_cache_dtype": dtype} if dtype else {}, None)
+    found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
+    assert (found is not None) == taken
+
+
+def test_anything_else_is_no_refusal() -> None:
+    assert selector.parse("Some attention backends are not valid for cuda with X. Reasons: {A: [b]}.") is None
+    assert selector.parse("") is None

@@ -1,0 +1,110 @@
+"""Phases of a start-up, and what its log says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from orchestrator.diagnosis.lines import read
+from orchestrator.diagnosis.startup import PHASES, Phase, StartUp, arguments_of
+
+CASES = Path(__file__).parent / "cases"
+
+
+def fed(lines: Iterable[bytes]) -> StartUp:
+    startup = StartUp()
+    for line in read(lines):
+        startup.feed(line)
+    return startup
+
+
+def of_case(name: str) -> StartUp:
+    return fed((CASES / name / "log.txt").read_bytes().split(b"\n"))
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        (b"(APIServer pid=1) INFO 01-02 15:23:56 [a.py:1] vLLM API server version 0.16.0", Phase("configuring", line=1)),
+        (b"INFO 01-02 15:23:56 [a.py:1] world_size=8 rank=4 local_rank=4", Phase("starting workers", line=1)),
+        (
+            b"Loading safetensors checkpoint shards:  12% Completed | 8/64 [00:10<01:10,  1.26s/it]",
+            Phase("loading weights", 8, 64, 70, 1),
+        ),
+        (
+            b"Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]",
+            Phase("loading weights", 0, 64, None, 1),
+        ),
+        (b"Loading safetensors checkpoint shards (eager):  1% Completed | 1/119 [00:10<1:02:03,  1.26s/it]", Phase("loading weights", 1, 119, 3723, 1)),
+        (b"INFO 01-02 15:23:56 [a.py:1] torch.compile took 30.00 s in total", Phase("compiling", line=1)),
+        (b"INFO 01-02 15:23:56 [a.py:1] GPU KV cache size: 250,000 tokens", Phase("allocating kv cache", line=1)),
+        (
+            b"Capturing CUDA graphs (decode, FULL):  31%|xxx       | 6/19 [00:01<00:02,  7.12it/s]",
+            Phase("capturing graphs", 6, 19, 2, 1),
+        ),
+        (b"INFO 01-02 15:23:56 [a.py:1] Starting vLLM server on http://0.0.0.0:8000", Phase("starting server", line=1)),
+        (b"INFO:     Application startup complete.", Phase("up", line=1)),
+        (b"something else", Phase("starting")),
+    ],
+)  # fmt: skip
+def test_a_milestone(line: bytes, phase: Phase) -> None:
+    assert fed([line]).phase == phase
+
+
+def test_a_phase_never_goes_back() -> None:
+    startup = StartUp()
+    seen = []
+    for line in read((CASES / "healthy-glm47-tp8-noise" / "log.txt").read_bytes().split(b"\n")):
+        seen.append(PHASES.index(startup.feed(line).name))
+    assert seen == sorted(seen)
+    assert startup.phase.name == "up"
+
+
+def test_what_a_log_says_about_itself() -> None:
+    startup = of_case("mla-fp8kv-kimi-k25-tp8")
+    assert startup.vllm_version == "0.16.0"
+    assert startup.kv_cache_dtype == "fp8_e4m3"
+    assert startup.tensor_parallel == 8
+    assert startup.compute_cap == "12.0"
+    assert startup.arguments is not None
+    assert startup.arguments["max_model_len"] == "131072"
+    assert "kv_cache_dtype" not in startup.arguments
+
+
+def test_the_kv_tokens_and_the_backend() -> None:
+    startup = of_case("healthy-after-failed-first-launch")
+    assert startup.kv_tokens == 136192
+    assert startup.attention_backend == "TRITON_MLA"
+
+
+def test_an_old_server_lists_all_its_arguments() -> None:
+    startup = of_case("flashattn-v1-fp8kv")
+    assert startup.vllm_version == "0.7.3"
+    assert startup.arguments is not None
+    assert startup.arguments["kv_cache_dtype"] == "fp8"
+
+
+def test_arguments_that_are_no_python_literal() -> None:
+    startup = fed(
+        [b"INFO 01-02 15:23:56 [a.py:1] non-default args: {'a': <X object>, 'kv_cache_dtype': 'fp8', 'n': 3}"]
+    )
+    assert startup.arguments is not None
+    assert (startup.arguments["kv_cache_dtype"], startup.arguments["n"]) == ("fp8", "3")
+
+
+def test_a_shells_trace_shows_the_command() -> None:
+    startup = fed(
+        [b"+ vllm serve some/model --tensor-parallel-size 8 --kv-cache-dtype fp8 --trust-remote-code"]
+    )
+    assert startup.arguments == {
+        "tensor_parallel_size": "8",
+        "kv_cache_dtype": "fp8",
+        "trust_remote_code": "True",
+    }
+
+
+def test_a_command_line() -> None:
+    argv = ("vllm", "serve", "m", "--kv-cache-dtype=fp8", "--max-model-len", "131072", "--enforce-eager")
+    assert arguments_of(argv) == {"kv_cache_dtype": "fp8", "max_model_len": "131072", "enforce_eager": "True"}

@@ -1,0 +1,125 @@
+"""Patch files: what they may say, and where a patch is certain before a failure was seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.remedy import catalogue
+from orchestrator.remedy.patch import EDITS, Patch
+
+SHIPPED = catalogue.load([catalogue.shipped_folder()])
+GOOD = """\
+id: mine
+title: A failure of mine
+category: other
+match:
+  - {exception: MyError, pattern: 'need (?P<length>[0-9]+)'}
+remedy:
+  - {kind: flag, name: --max-model-len, op: set, value: "{length}"}
+"""
+
+
+def flagship() -> Patch:
+    return next(patch for patch in SHIPPED if patch.id == "fp8-kv-mla")
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    (tmp_path / "mine.yaml").write_text(text)
+    with pytest.raises(UsageError) as caught:
+        catalogue.load([tmp_path])
+    assert caught.value.code == "invalid_patch"
+    return caught.value.message.replace(str(tmp_path) + "/", "")
+
+
+@pytest.mark.parametrize(
+    ("vllm", "cap", "attention", "certain"),
+    [
+        ("0.16.0", "12.0", "mla", True),
+        ("0.14.0", "12.1", "mla", True),
+        ("0.17.1", "12.0", "mla", True),
+        ("0.16.0+cu129", "12.0", "mla", True),
+        ("0.16.0rc2", "12.0", "mla", True),
+        ("0.14.0rc1", "12.0", "mla", True),
+        ("0.13.0", "12.0", "mla", False),
+        ("0.18.0", "12.0", "mla", False),
+        ("0.18.0rc1", "12.0", "mla", False),
+        ("0.16.0", "10.0", "mla", False),
+        ("0.16.0", "9.0", "mla", False),
+        ("0.16.0", "12.0", "sparse_mla", False),
+        ("0.16.0", "12.0", "gqa", False),
+        (None, "12.0", "mla", False),
+        ("0.16.0", None, "mla", False),
+        ("0.16.0", "12.0", None, False),
+        ("nightly", "12.0", "mla", False),
+    ],
+)
+def test_the_window_of_the_flagship(
+    vllm: str | None, cap: str | None, attention: str | None, certain: bool
+) -> None:
+    assert flagship().predicts(vllm, cap, attention) is certain
+
+
+def test_a_patch_without_a_window_predicts_nothing() -> None:
+    assert not flagship().model_copy(update={"window": None}).predicts("0.16.0", "12.0", "mla")
+
+
+def test_the_flagships_remedy_never_asks_for_another_kv_dtype() -> None:
+    assert [(action.kind, action.op) for action in flagship().remedy if action.name] == [("flag", "remove")]
+    sidecar = [edit for edit in EDITS["drop-kv-cache-quantisation"] if edit.file == "hf_quant_config.json"]
+    assert [(edit.op, edit.value) for edit in sidecar] == [("set", None)]
+
+
+@pytest.mark.parametrize("patch", SHIPPED, ids=lambda patch: patch.id)
+def test_a_shipped_patch_explains_itself_and_has_cases(patch: Patch) -> None:
+    assert patch.explanation
+    assert patch.evidence
+    assert patch.cases is not None
+    assert list((catalogue.shipped_folder() / patch.cases).glob("*/expected.json"))
+
+
+def test_a_good_patch_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(GOOD)
+    (patch,) = catalogue.load([tmp_path, tmp_path / "missing"])
+    assert patch.match[0].exception == "MyError"
+
+
+def test_the_earlier_folder_wins(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.yaml").write_text(GOOD.replace("of mine", f"of {name}"))
+    assert [patch.title for patch in catalogue.load([tmp_path / "one", tmp_path / "two"])] == [
+        "A failure of one"
+    ]
+
+
+def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "deploy" / "patches"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(GOOD)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert {"mine", "fp8-kv-mla"} <= {patch.id for patch in catalogue.load_all()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("title:", "titel:", "mine.yaml:2: titel: is not a known key, did you mean title?"),
+        ("category: other", "category: othr", "mine.yaml:3: category: 'othr' is not one of the known values, did you mean other?"),
+        ("exception:", "exeption:", "mine.yaml:5: match.0.exeption: is not a known key, did you mean exception?"),
+        ("(?P<length>", "(?P<length", "mine.yaml:5: match.0.pattern: 'need (?P<length[0-9]+)' is no regular expression"),
+        ("kind: flag", "kind: flags", "mine.yaml:7: remedy.0.kind: 'flags' is not one of the known values"),
+        (", op: set", "", "mine.yaml:7: remedy.0: flag needs an op; allowed: set, remove"),
+        ("{length}", "{size}", "a remedy needs {size}, which not every match's pattern names"),
+        ("id: mine", "id: yours", "mine.yaml:1: id: is yours; allowed: mine, the name of the file"),
+        ("exception: MyError, pattern: 'need (?P<length>[0-9]+)'", "process: Worker", "mine.yaml:5: match.0: recognises nothing by itself"),
+        ("category: other", "category: other\nwindow: {vllm: 0.16}", "mine.yaml:4: window.vllm: 0.16 is wrong; allowed: a valid string"),
+        ("category: other", "category: other\nwindow: {vllm: new}", "mine.yaml:4: window.vllm: 'new' is no version specifier"),
+        ("kind: flag, name: --max-model-len, op: set, value: \"{length}\"", "kind: config, edit: drop", "mine.yaml:7: remedy.0: config needs an edit that is known; allowed: drop-kv-cache-quantisation"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:
+    assert old in GOOD
+    assert said in refused(tmp_path, GOOD.replace(old, new))
