@@ -1,0 +1,145 @@
+"""What kind of attention does a checkpoint have, as far as its config.json tells?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Attention = Literal["mla", "sparse-mla", "gqa", "hybrid", "sliding", "other"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The shape of a model; None where config.json does not say.
+
+    `attention`: "mla" and "sparse-mla" (DeepSeek's indexer) keep one latent vector a token, "gqa" keys
+    and values per KV head; "hybrid" mixes full attention with linear or Mamba layers, "sliding" with
+    layers that see a window; "other" is not understood here.
+    """
+
+    model_type: str
+    attention: Attention
+    layers: int | None
+    kv_layers: int | None
+    """Layers that keep keys and values for the whole context."""
+    heads: int | None
+    kv_heads: int | None
+    head_dim: int | None
+    hidden_size: int | None
+    kv_lora_rank: int | None
+    qk_rope_head_dim: int | None
+    max_position_embeddings: int | None
+    dtype: str | None
+
+
+def read(config: Mapping[str, Any]) -> Architecture:
+    """The architecture from a parsed config.json; the language model's part wins over the wrapper's."""
+    text = config.get("text_config")
+    part: Mapping[str, Any] = {**config, **text} if isinstance(text, dict) else config
+    heads, hidden = _int(part, "num_attention_heads"), _int(part, "hidden_size")
+    layers = _int(part, "num_hidden_layers")
+    head_dim = _int(part, "head_dim") or (hidden // heads if hidden and heads else None)
+    kv_layers = _full_attention_layers(part, layers)
+    dtype = part.get("dtype") or part.get("torch_dtype")
+    return Architecture(
+        model_type=str(config.get("model_type", "")),
+        attention=_attention(part, layers, kv_layers, head_dim),
+        layers=layers,
+        kv_layers=kv_layers,
+        heads=heads,
+        kv_heads=_int(part, "num_key_value_heads") or heads,
+        head_dim=head_dim,
+        hidden_size=hidden,
+        kv_lora_rank=_int(part, "kv_lora_rank"),
+        qk_rope_head_dim=_int(part, "qk_rope_head_dim"),
+        max_position_embeddings=_int(part, "max_position_embeddings"),
+        dtype=dtype if isinstance(dtype, str) else None,
+    )
+
+
+def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tensor_parallel: int) -> int | None:
+    """Bytes of KV cache that one token takes on each GPU; None where that is not known.
+
+    `kv_dtype` is vLLM's name for it ("auto" is the model's own dtype). MLA keeps a full copy on every
+    tensor-parallel rank; GQA divides its KV heads until one is left (vLLM's `kv_cache_interface`).
+    Sliding windows depend on the length of each request: None.
+    """
+    layers = architecture.kv_layers
+    if layers is None or architecture.attention in ("sliding", "other"):
+        return None
+    if architecture.kv_lora_rank and architecture.qk_rope_head_dim:
+        width = architecture.kv_lora_rank + architecture.qk_rope_head_dim
+        return _mla_bytes(architecture, layers, width, kv_dtype)
+    if not architecture.kv_heads or not architecture.head_dim:
+        return None
+    head = _vector_bytes(architecture.head_dim, kv_dtype, architecture.dtype)
+    if head is None:
+        return None
+    return 2 * max(1, architecture.kv_heads // tensor_parallel) * head * layers
+
+
+def _mla_bytes(architecture: Architecture, layers: int, width: int, kv_dtype: str) -> int | None:
+    if kv_dtype == "nvfp4":  # refused by vLLM for MLA
+        return None
+    latent = _vector_bytes(width, kv_dtype, architecture.dtype)
+    if latent is None or architecture.attention != "sparse-mla":
+        return None if latent is None else layers * latent
+    # fp8_ds_mla: 512 fp8 values, 4 float32 scales, 64 bf16 values; the indexer keeps 128 fp8 + 1 float32.
+    return layers * ((656 if kv_dtype.startswith("fp8") else latent) + 132)
+
+
+def _vector_bytes(length: int, kv_dtype: str, model_dtype: str | None) -> int | None:
+    name = (model_dtype or "bfloat16") if kv_dtype == "auto" else kv_dtype
+    if name.startswith(("fp8", "float8")):
+        return length
+    if name == "nvfp4":
+        return length // 2 + length // 16
+    size = {"bfloat16": 2, "float16": 2, "half": 2, "float32": 4, "float": 4}.get(name.removeprefix("torch."))
+    return None if size is None else length * size
+
+
+def _attention(
+    part: Mapping[str, Any], layers: int | None, kv_layers: int | None, head_dim: int | None
+) -> Attention:
+    if layers is None or kv_layers is None:
+        return "other"
+    if kv_layers < layers and _slides(part):
+        return "sliding"
+    if kv_layers < layers:
+        return "hybrid"
+    if _int(part, "kv_lora_rank"):
+        return "sparse-mla" if part.get("index_topk") else "mla"
+    return "gqa" if head_dim else "other"
+
+
+def _full_attention_layers(part: Mapping[str, Any], layers: int | None) -> int | None:
+    kinds, pattern = part.get("layer_types"), part.get("hybrid_override_pattern")
+    linear = part.get("linear_attn_config")
+    interval = _int(part, "full_attention_interval")
+    if isinstance(kinds, list) and kinds:
+        return kinds.count("full_attention")
+    if isinstance(pattern, str):  # Nemotron-H: M is Mamba, - an MLP, * attention
+        return pattern.count("*")
+    if isinstance(linear, dict):
+        full = linear.get("full_attn_layers")
+        return len(full) if isinstance(full, list) else None
+    if interval and layers:
+        return layers // interval
+    if _slides(part):
+        return 0
+    if any("mamba" in key or key.startswith("ssm_") for key in part):
+        return None
+    return layers
+
+
+def _slides(part: Mapping[str, Any]) -> bool:
+    kinds = part.get("layer_types")
+    if isinstance(kinds, list) and kinds:
+        return any("sliding" in str(kind) or "chunked" in str(kind) for kind in kinds)
+    return bool(_int(part, "sliding_window")) and part.get("use_sliding_window", True) is not False
+
+
+def _int(part: Mapping[str, Any], key: str) -> int | None:
+    value = part.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,189 @@
+"""How is one member of a JSON file removed or set to null while every other byte stays as it was?
+
+`json.loads` followed by `json.dumps` is not that: it rewrites indentation, inline arrays and numbers
+such as 1e308. Here the text is only scanned for where a member begins and ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import CheckpointError
+
+Path = tuple[str | int, ...]
+"""Where a value stands: member names and array indexes from the top."""
+
+_BOM = "\ufeff"
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A member of an object or an element of an array, as character offsets into the text."""
+
+    key: str | int
+    start: int
+    """The key's first quote; of an element, the value's first character."""
+    value: int
+    end: int
+    """One past the value's last character."""
+
+
+def decode(data: bytes, *, name: str) -> str:
+    """The text of a JSON file, checked to be JSON; raises CheckpointError("config_broken")."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise broken(name, "not UTF-8", line, column) from error
+    try:
+        json.loads(text.removeprefix(_BOM))
+    except json.JSONDecodeError as error:
+        raise broken(name, f"not JSON: {error.msg}", error.lineno, error.colno) from error
+    except RecursionError as error:
+        line, column = _deepest(text)
+        raise broken(name, "nested too deeply to be read", line, column) from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise broken(name, f"not readable: {error}", 1, 1) from error
+    return text
+
+
+def broken(name: str, what: str, line: int, column: int) -> CheckpointError:
+    return CheckpointError(
+        "config_broken",
+        f"{name} line {line} column {column}: {what}",
+    )
+
+
+def value(data: bytes, *, name: str) -> Any:
+    """What the file says, as `json.loads` gives it; raises CheckpointError("config_broken")."""
+    return json.loads(decode(data, name=name).removeprefix(_BOM))
+
+
+def remove(data: bytes, path: Path, *, name: str) -> bytes:
+    """The file without the member at `path`, cut together with one comma and its whitespace.
+
+    Raises CheckpointError("config_broken") where the file is no JSON, the member is not there, or its
+    name stands twice in its object, so that it is unclear which one a reader takes.
+    """
+    text = decode(data, name=name)
+    parent = _start(text, path[:-1], name)
+    siblings = children(text, parent)
+    member = _pick(text, siblings, path[-1], name)
+    at = siblings.index(member)
+    if at + 1 < len(siblings):
+        cut = (member.start, siblings[at + 1].start)
+    elif at:
+        cut = (siblings[at - 1].end, member.end)
+    else:
+        cut = (parent + 1, _next_token(text, member.end))
+    return _checked(text, text[: cut[0]] + text[cut[1] :], path, name, gone=True)
+
+
+def set_null(data: bytes, path: Path, *, name: str) -> bytes:
+    """The file with null as the value at `path`; raises as `remove` does."""
+    text = decode(data, name=name)
+    member = _pick(text, children(text, _start(text, path[:-1], name)), path[-1], name)
+    return _checked(text, text[: member.value] + "null" + text[member.end :], path, name, gone=False)
+
+
+def children(text: str, start: int) -> list[Child]:
+    """The members or elements of the object or array that opens at `start`, in file order."""
+    found: list[Child] = []
+    keyed = text[start] == "{"
+    depth, previous = 0, start
+    key: re.Match[str] | None = None
+    first: int | None = None
+    for token in _TOKEN.finditer(text, start):
+        mark = token.group()
+        if depth == 1 and mark in (",", "}", "]"):
+            if first is not None:
+                name = json.loads(key.group()) if key else len(found)
+                found.append(Child(name, key.start() if key else first, first, previous))
+            key, first = None, None
+        elif depth == 1 and keyed and key is None:
+            key = token
+        elif depth == 1 and mark != ":" and first is None:
+            first = token.start()
+        if mark in ("{", "["):
+            depth += 1
+        elif mark in ("}", "]"):
+            depth -= 1
+            if depth == 0:
+                break
+        previous = token.end()
+    return found
+
+
+def _next_token(text: str, offset: int) -> int:
+    token = _TOKEN.search(text, offset)
+    assert token is not None  # the text was checked to be whole JSON
+    return token.start()
+
+
+def _start(text: str, path: Path, name: str) -> int:
+    at = _next_token(text, len(_BOM) if text.startswith(_BOM) else 0)
+    for step in path:
+        at = _pick(text, children(text, at), step, name).value
+    return at
+
+
+def _pick(text: str, found: list[Child], key: str | int, name: str) -> Child:
+    same = [child for child in found if child.key == key and type(child.key) is type(key)]
+    if not same:
+        raise CheckpointError("config_broken", f"{name} has no {key!r} where one was expected")
+    if len(same) > 1:
+        raise broken(name, f"{key!r} stands twice in one object", *_place(text, same[1].start))
+    return same[0]
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def _deepest(text: str) -> tuple[int, int]:
+    depth, most, offset = 0, 0, 0
+    for token in _TOKEN.finditer(text):
+        depth += (token.group() in ("{", "[")) - (token.group() in ("}", "]"))
+        if depth > most:
+            most, offset = depth, token.start()
+    return _place(text, offset)
+
+
+def _checked(before: str, after: str, path: Path, name: str, *, gone: bool) -> bytes:
+    """The bytes of `after`, once it is certain that nothing but the member at `path` changed."""
+    expected = _edited(_exact(before), path, gone)
+    if _exact(after) != expected:
+        raise CheckpointError(
+            "config_broken", f"{name} cannot be edited without changing more than one member"
+        )
+    return after.encode("utf-8")
+
+
+_Tree = Any
+"""A document with numbers as written and objects as tuples of pairs, so that == misses no difference."""
+
+
+def _exact(text: str) -> _Tree:
+    return json.loads(
+        text.removeprefix(_BOM),
+        object_pairs_hook=lambda pairs: ("object", tuple(pairs)),
+        parse_float=lambda digits: ("number", digits),
+        parse_int=lambda digits: ("number", digits),
+        parse_constant=lambda digits: ("number", digits),
+    )
+
+
+def _edited(tree: _Tree, path: Path, gone: bool) -> _Tree:
+    step, rest = path[0], path[1:]
+    pairs = enumerate(tree) if isinstance(tree, list) else tree[1]
+    kept = [
+        (key, child if key != step else _edited(child, rest, gone) if rest else None)
+        for key, child in pairs
+        if rest or not gone or key != step
+    ]
+    return [child for _, child in kept] if isinstance(tree, list) else ("object", tuple(kept))

@@ -1,0 +1,65 @@
+"""Is the checkpoint whole on the host, and if not, what does it take to get there?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.checkpoint.fetch import fetch
+from orchestrator.errors import CheckpointError
+from orchestrator.playbook import Playbook
+from orchestrator.report.events import Report
+from orchestrator.ssh.host import Host
+from orchestrator.survey import Survey
+
+
+def make_ready(
+    host: Host, playbook: Playbook, report: Report, found: Survey, *, consents: tuple[str, ...]
+) -> None:
+    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub."""
+    if found.checkpoint.exists and judge(host, report, found, deep=False)["whole"]:
+        return
+    fetch(host, playbook, report, found, consents=consents)
+    require(host, playbook, report, found)
+
+
+def require(host: Host, playbook: Playbook, report: Report, found: Survey) -> None:
+    """Raise CheckpointError("checkpoint_broken") with the bad files and why, unless the checkpoint is whole."""
+    verdict = judge(host, report, found, deep=False)
+    if verdict["whole"]:
+        return
+    bad = "; ".join(f"{file['file']}: {file['why']}" for file in verdict["bad"][:3])
+    raise CheckpointError(
+        "checkpoint_broken",
+        f"{host.name}: {len(verdict['bad'])} files of {found.checkpoint.folder} are bad: {bad}",
+        next_command=f"deploy {playbook.name} --host {host.name}",
+    )
+
+
+def judge(host: Host, report: Report, found: Survey, *, deep: bool) -> dict[str, Any]:
+    """The host's verdict on every file: {whole, shards, tensors, bytes, bad: [{file, why}], index, patched}.
+
+    A config file that differs only by a patch of ours is named as patched and not measured by upstream's size.
+    """
+    patched = {file.name: one.patch for one in found.history.applied for file in one.files}
+    upstream = (found.checkpoint.manifest or {}).get("files") or {}
+    files = {name: file for name, file in upstream.items() if name not in patched}
+    verdict: dict[str, Any] = {}
+    with report.step("verify") as step:
+        request = {"folder": found.checkpoint.folder, "files": files or None, "deep": deep}
+        stream = host.stream_script("verify", request)
+        try:
+            for value in stream.values():
+                if "progress" in value:
+                    step.progress(str(value["progress"]["file"]), **value["progress"])
+                else:
+                    verdict = value
+        finally:
+            stream.close()
+        verdict["patched"] = [{"file": name, "patch": patch} for name, patch in sorted(patched.items())]
+        step.data = verdict
+        if verdict["whole"]:
+            step.done = f"{verdict['tensors']:,} tensors in {verdict['shards']} shards whole"
+        else:
+            step.state = "failed"
+            step.done = "; ".join(f"{bad['file']}: {bad['why']}" for bad in verdict["bad"][:5])
+    return verdict

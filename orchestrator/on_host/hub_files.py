@@ -1,0 +1,169 @@
+"""Which files of a repository does a checkpoint's folder still lack?
+
+A file that is there in its right size is not fetched again and, being large, not hashed either; the
+small ones outside LFS are compared by their git id, so that a changed config is noticed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import time
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from orchestrator.on_host.shards import Broken, git_blob, inside, shard_tensors
+
+_CACHE = os.path.join(".cache", "huggingface", "download")
+_SILENT_SECONDS = 120.0
+
+
+class RemoteFile(NamedTuple):
+    """A file of the repository: `sha256` where it is in LFS, `blob` is git's id."""
+
+    name: str
+    size: int
+    sha256: str | None
+    blob: str | None
+
+    @property
+    def etag(self) -> str | None:
+        return self.sha256 or self.blob
+
+
+def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
+    """The files of a `model_info` listing that no pattern ignores; ValueError for a name that leads out."""
+    patterns = [pattern + "*" if pattern.endswith("/") else pattern for pattern in ignore]
+    found = []
+    for sibling in siblings:
+        name = sibling.rfilename
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            continue
+        if not inside(name):
+            raise ValueError(f"the repository names a file {name!r} that would lie outside the folder")
+        lfs = sibling.lfs
+        sha256 = (lfs["sha256"] if isinstance(lfs, dict) else lfs.sha256) if lfs else None
+        found.append(RemoteFile(name, sibling.size or 0, sha256, sibling.blob_id))
+    return found
+
+
+def lacking(
+    folder: str, files: Iterable[RemoteFile], keep: Iterable[str], earlier: dict[str, Any]
+) -> list[RemoteFile]:
+    """The files to fetch; `keep` names those whose local bytes are ours, `earlier` is the last manifest's files."""
+    ours = set(keep)
+    return [file for file in files if not _whole(folder, file, ours, earlier)]
+
+
+def _whole(folder: str, file: RemoteFile, ours: set[str], earlier: dict[str, Any]) -> bool:
+    path = os.path.join(folder, file.name)
+    if not os.path.isfile(path):
+        return False
+    if file.name in ours:
+        return True
+    if os.path.getsize(path) != file.size:
+        return False
+    if file.sha256 is None:
+        return file.blob is None or git_blob(path) == file.blob
+    fetched_as = _fetched_as(folder, file.name) or (earlier.get(file.name) or {}).get("sha256")
+    if fetched_as is not None and fetched_as != file.sha256:  # of the same size, but of another commit
+        return False
+    return sound(folder, file.name)
+
+
+def sound(folder: str, name: str) -> bool:
+    """Whether a shard's structure fills its file; any other file is taken as it is."""
+    if not name.endswith(".safetensors"):
+        return True
+    try:
+        shard_tensors(folder, name)
+    except Broken:
+        return False
+    return True
+
+
+def _metadata(folder: str, name: str) -> str:
+    return os.path.join(folder, _CACHE, f"{name}.metadata")
+
+
+def _fetched_as(folder: str, name: str) -> str | None:
+    """The sha256 that huggingface_hub noted when it fetched the file, unless the file changed since."""
+    try:
+        with open(_metadata(folder, name), encoding="utf-8") as note:
+            _, etag, stamp = (note.readline().strip() for _ in range(3))
+        if os.path.getmtime(os.path.join(folder, name)) - 1 > float(stamp):
+            return None
+    except (OSError, ValueError):
+        return None
+    return etag if len(etag) == 64 else None
+
+
+def reclaimable(folder: str, files: Iterable[RemoteFile]) -> int:
+    """Bytes that `clear` frees."""
+    total = 0
+    for file in files:
+        path = os.path.join(folder, file.name)
+        if file.sha256 and os.path.isfile(path) and not os.path.islink(path):
+            total += os.path.getsize(path)
+    return total
+
+
+def clear(folder: str, files: Iterable[RemoteFile]) -> None:
+    """Remove what stands in the way of fetching: huggingface_hub takes a present file for a good one.
+
+    A small file stays until its successor is there; huggingface_hub compares it itself.
+    """
+    for file in files:
+        _unlink(_metadata(folder, file.name))
+        if file.sha256:
+            _unlink(os.path.join(folder, file.name))
+
+
+def partials(folder: str) -> dict[str, list[str]]:
+    """Half-fetched files by the ETag they belong to.
+
+    `HASH.ETAG.incomplete` is continued by a later run (huggingface_hub 0.2x to 1.x);
+    `HASH.ETAG.RANDOM.incomplete` belongs to one process alone (newer releases).
+    """
+    found: dict[str, list[str]] = {}
+    for room, _, names in os.walk(os.path.join(folder, _CACHE)):
+        for name in names:
+            parts = name.split(".")
+            if parts[-1] == "incomplete" and len(parts) in (3, 4):
+                found.setdefault(parts[1], []).append(os.path.join(room, name))
+    return found
+
+
+def continued(path: str) -> bool:
+    """Whether a partial file is one that a later run continues."""
+    return os.path.basename(path).count(".") == 2
+
+
+def sweep(folder: str, files: Iterable[RemoteFile]) -> None:
+    """Remove partial files that a killed run left and that nobody writes to any more."""
+    etags = {file.etag for file in files}
+    for etag, paths in partials(folder).items():
+        for path in paths:
+            if etag in etags and not continued(path) and time.time() - _mtime(path) > _SILENT_SECONDS:
+                _unlink(path)
+
+
+def size_of(path: str) -> int:
+    """Bytes in a file that may vanish at any moment."""
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _mtime(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime
+    except OSError:
+        return time.time()
+
+
+def _unlink(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)

@@ -1,0 +1,119 @@
+"""A state folder, a /dev/shm and stand-in engines of a test's own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.on_host import launch, launches, procs, shared_memory, stop
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+
+
+def stand_in(**options: Any) -> list[str]:
+    return [sys.executable, "-I", "-S", str(STAND_IN), json.dumps(options)]
+
+
+def eventually(check: Callable[[], Any], seconds: float = 10.0) -> Any:
+    """The first true answer of a check that is asked every few milliseconds."""
+    give_up = time.monotonic() + seconds
+    while not (answer := check()):
+        assert time.monotonic() < give_up, "it never came true"
+        time.sleep(0.005)
+    return answer
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def shm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder inside the real /dev/shm that the code under test takes for all of it."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="test-"))
+    monkeypatch.setattr(shared_memory, "FOLDER", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+class Deployments:
+    """Launches of stand-in engines whose state lies in a test's own folder."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+
+    def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> launches.Launch:
+        identity = f"{playbook}-{uuid.uuid4()}"  # tests that run side by side see each other's processes
+        request = {"playbook": playbook, "launch_id": identity, "argv": argv, **more}
+        answer = launch.main(request)
+        found = launches.load(self.folder(playbook), answer["launch"])
+        assert found is not None
+        return found
+
+    def folder(self, playbook: str = "tiny") -> Path:
+        return self.state / "deploy" / playbook
+
+    def stop(self, *, playbook: str = "tiny", **more: Any) -> Any:
+        limits = {"grace_seconds": 5, "kill_seconds": 5, "remove_shm": True, "wait_gpu_seconds": 0}
+        return stop.main({"playbook": playbook, "launch": None, **limits, **more})
+
+
+def ready(of: launches.Launch, workers: int = 0) -> dict[str, int]:
+    """The pids that a stand-in engine printed, once all of it is there: {"server": ..., "worker 0": ...}."""
+
+    def printed() -> dict[str, int] | None:
+        lines = re.findall(r"^(server|worker \d+) (\d+)$", of.log.read_text(), re.MULTILINE)
+        return {name: int(pid) for name, pid in lines} if len(lines) == workers + 1 else None
+
+    return eventually(printed)
+
+
+@pytest.fixture
+def deployments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: Path) -> Iterator[Deployments]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # no nvidia-smi of this machine
+    monkeypatch.delenv("DEPLOY_LAUNCH", raising=False)
+    yield Deployments(tmp_path)
+    for state in (tmp_path / "deploy").glob("*"):
+        for one in launches.launches(state):
+            for member in launches.members(one, launches.table()):
+                procs.send(member, signal.SIGKILL)
+
+
+@pytest.fixture
+def bystander(shm: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts stand-ins that are not ours, and waits until they are there."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(**options: Any) -> subprocess.Popen[bytes]:
+        one = subprocess.Popen(stand_in(**options), stdout=subprocess.PIPE, start_new_session=True)
+        started.append(one)
+        assert one.stdout is not None
+        for _ in range(options.get("workers", 0) + 1):
+            one.stdout.readline()
+        return one
+
+    yield start
+    for one in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.pid, signal.SIGKILL)
+        one.wait()
+        assert one.stdout is not None
+        one.stdout.close()

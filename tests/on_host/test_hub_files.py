@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from orchestrator.on_host import hub_files
+from orchestrator.on_host.hub_files import RemoteFile
+
+SHA = "a" * 64
+
+
+def sibling(name: str, **more: object) -> SimpleNamespace:
+    return SimpleNamespace(**{"rfilename": name, "size": 1, "blob_id": "b", "lfs": None, **more})
+
+
+def partial(folder: Path, name: str, size: int, age: float = 0.0) -> Path:
+    path = folder / ".cache" / "huggingface" / "download" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"x" * size)
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("ignore", "left"),
+    [
+        ([], ["config.json", "original/a.bin", "original/b/c.bin"]),
+        (["original/*"], ["config.json"]),
+        (["original/"], ["config.json"]),
+        (["*.bin"], ["config.json"]),
+        (["CONFIG.json"], ["config.json", "original/a.bin", "original/b/c.bin"]),
+    ],
+)
+def test_patterns_leave_files_out(ignore: list[str], left: list[str]) -> None:
+    listing = [sibling(name) for name in ("config.json", "original/a.bin", "original/b/c.bin")]
+    assert [file.name for file in hub_files.wanted(listing, ignore)] == left
+
+
+@pytest.mark.parametrize("lfs", [{"sha256": SHA}, SimpleNamespace(sha256=SHA)])
+def test_lfs_in_both_forms_of_the_library(lfs: object) -> None:
+    assert hub_files.wanted([sibling("a", lfs=lfs)], []) == [RemoteFile("a", 1, SHA, "b")]
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "a\\..\\..\\x", ""])
+def test_a_name_that_leads_out_of_the_folder_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="outside the folder"):
+        hub_files.wanted([sibling(name)], [])
+
+
+def test_partial_files_of_both_kinds_are_found_by_etag(tmp_path: Path) -> None:
+    old = partial(tmp_path, f"HASH=.{SHA}.incomplete", 5)
+    new = partial(tmp_path, f"sub/HASH=.{SHA}.1234abcd.incomplete", 7)
+    partial(tmp_path, "config.json.metadata", 3)
+    found = hub_files.partials(str(tmp_path))
+    assert {key: sorted(paths) for key, paths in found.items()} == {SHA: sorted([str(old), str(new)])}
+    assert (hub_files.continued(str(old)), hub_files.continued(str(new))) == (True, False)
+
+
+def test_only_silent_orphans_of_this_checkpoint_are_swept(tmp_path: Path) -> None:
+    orphan = partial(tmp_path, f"H.{SHA}.11111111.incomplete", 1, age=600)
+    kept = [
+        partial(tmp_path, f"H.{SHA}.22222222.incomplete", 1),  # somebody may be writing it
+        partial(tmp_path, f"H.{SHA}.incomplete", 1, age=600),  # a later run continues it
+        partial(tmp_path, f"H.{'c' * 64}.33333333.incomplete", 1, age=600),  # of another file
+    ]
+    hub_files.sweep(str(tmp_path), [RemoteFile("a", 1, SHA, None)])
+    assert not orphan.exists()
+    assert all(path.exists() for path in kept)
+
+
+def test_what_huggingface_hub_noted_counts_only_for_the_file_it_wrote(tmp_path: Path) -> None:
+    file = RemoteFile("a.bin", 1, SHA, None)
+    (tmp_path / "a.bin").write_bytes(b"x")
+    partial(tmp_path, "a.bin.metadata", 0).write_text(f"commit\n{'d' * 64}\n{time.time()}\n")
+    assert hub_files.lacking(str(tmp_path), [file], [], {}) == [file]
+    os.utime(tmp_path / "a.bin", (time.time() + 60,) * 2)
+    assert hub_files.lacking(str(tmp_path), [file], [], {}) == []
+
+
+def test_the_earlier_manifest_tells_another_commits_file(tmp_path: Path) -> None:
+    file = RemoteFile("a.bin", 1, SHA, None)
+    (tmp_path / "a.bin").write_bytes(b"x")
+    assert hub_files.lacking(str(tmp_path), [file], [], {"a.bin": {"sha256": "e" * 64}}) == [file]
+    assert hub_files.lacking(str(tmp_path), [file], [], {"a.bin": {"sha256": SHA}}) == []
+
+
+def test_clearing_spares_small_files_until_their_successor_is_there(tmp_path: Path) -> None:
+    for name in ("config.json", "a.bin"):
+        (tmp_path / name).write_bytes(b"x" * 10)
+        partial(tmp_path, f"{name}.metadata", 1)
+    files = [RemoteFile("config.json", 1, None, "b"), RemoteFile("a.bin", 1, SHA, "b")]
+    assert hub_files.reclaimable(str(tmp_path), files) == 10
+    hub_files.clear(str(tmp_path), files)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["config.json"]
