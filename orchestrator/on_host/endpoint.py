@@ -1,0 +1,81 @@
+"""What does the inference server on a port of this machine answer?"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+
+# A proxy of the environment would answer for the server, so none is used.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer; `status` is None, and `text` says why, when none came."""
+
+    status: int | None
+    text: str
+
+    def json(self) -> Any:
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
+
+def reachable(host: str) -> str:
+    """The address to ask a server at that was told to listen on `host`."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def ask(
+    host: str,
+    port: int,
+    path: str,
+    *,
+    body: Any = None,
+    api_key: str | None = None,
+    timeout: float = 5.0,
+) -> Answer:
+    """GET, or POST where there is a body (JSON), with a timeout in seconds for each wait."""
+    address = reachable(host)
+    url = f"http://{f'[{address}]' if ':' in address else address}:{port}{path}"
+    headers = {"Content-Type": "application/json"}
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with _OPENER.open(urllib.request.Request(url, data, headers), timeout=timeout) as response:
+            return Answer(response.status, response.read().decode(errors="replace"))
+    except urllib.error.HTTPError as error:
+        with error:
+            return Answer(error.code, _rest(error))
+    except urllib.error.URLError as error:
+        return Answer(None, str(error.reason))
+    except (OSError, http.client.HTTPException) as error:
+        return Answer(None, f"{type(error).__name__}: {error}")
+
+
+def _rest(error: urllib.error.HTTPError) -> str:
+    try:
+        return error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException):
+        return ""
+
+
+def health(host: str, port: int, *, timeout: float = 5.0) -> int | None:
+    """The status of GET /health; None when nobody answers."""
+    return ask(host, port, "/health", timeout=timeout).status
+
+
+def models(host: str, port: int, *, api_key: str | None = None, timeout: float = 5.0) -> list[str] | None:
+    """The model ids that /v1/models lists; None when it does not answer with a list."""
+    listed = ask(host, port, "/v1/models", api_key=api_key, timeout=timeout).json()
+    try:
+        return [str(model["id"]) for model in listed["data"]]
+    except (TypeError, KeyError):
+        return None

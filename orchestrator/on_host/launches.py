@@ -1,0 +1,144 @@
+"""Which launches does a state folder know, and which living processes are theirs?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.on_host import procs
+from orchestrator.on_host.state import boot_id, machine_id, read_json
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of the engine as `launches/N/process.json` records it.
+
+    `pid` and `start_time` are those of the supervisor, which leads the session of the same number;
+    None when the launch was cut off before it was recorded.
+    """
+
+    number: int
+    folder: Path
+    marker: str
+    boot_id: str
+    pid: int | None
+    start_time: int | None
+    record: Mapping[str, Any]
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "vllm.log"
+
+    def shm_before(self, boot: str) -> frozenset[str] | None:
+        """The names in /dev/shm when this launch began; None where that was in another boot."""
+        names = self.record.get("shm_before")
+        return None if names is None or self.boot_id != boot else frozenset(names)
+
+    def exit_code(self) -> int | None:
+        """What the supervisor recorded: 128 + N for an engine ended by signal N, 127 for none found."""
+        try:
+            return int((self.folder / "exit").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def ended_at(self) -> float | None:
+        """When the supervisor recorded the exit status (seconds since 1970)."""
+        try:
+            return (self.folder / "exit").stat().st_mtime
+        except OSError:
+            return None
+
+
+def numbers(state: Path) -> list[int]:
+    try:
+        names = os.listdir(state / "launches")
+    except OSError:
+        return []
+    return sorted(int(name) for name in names if name.isdecimal())
+
+
+def load(state: Path, number: int) -> Launch | None:
+    """The launch of that number, unless another machine that shares this folder made it."""
+    folder = state / "launches" / str(number)
+    record = read_json(folder / "process.json")
+    if not isinstance(record, dict) or record.get("machine") != machine_id():
+        return None
+    return Launch(
+        number=number,
+        folder=folder,
+        marker=record["marker"],
+        boot_id=record["boot_id"],
+        pid=record.get("pid"),
+        start_time=record.get("start_time"),
+        record=record,
+    )
+
+
+def launches(state: Path) -> list[Launch]:
+    """The launches of this machine, oldest first."""
+    return [launch for launch in (load(state, number) for number in numbers(state)) if launch]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The processes of one moment with what tells whose they are."""
+
+    boot_id: str
+    processes: Mapping[int, procs.Process]
+    markers: Mapping[int, str]
+    outputs: Mapping[int, Collection[str]]
+    own_pid: int
+
+
+def table() -> Table:
+    seen = procs.processes()
+    candidates = [pid for pid, one in seen.items() if one.alive and not one.kernel]
+    markers = {pid: value for pid in candidates if (value := procs.marker(pid)) is not None}
+    return Table(boot_id(), seen, markers, {pid: procs.outputs(pid) for pid in candidates}, os.getpid())
+
+
+def members(launch: Launch, at: Table) -> list[procs.Process]:
+    """The living processes of a launch, by pid.
+
+    They carry its marker, print into its log (which lies in a folder of ours alone; vLLM's workers lose
+    the marker with their environment), are of its session, or descend from such a one. The kernel keeps
+    a session's number from reuse while any process is in it. So as long as the leader is there, its
+    start time decides. When it is gone the session may be ours without its leader or a later one
+    without its own; then one of its processes must be ours by marker or log.
+    """
+    if launch.boot_id != at.boot_id:
+        return []
+    living = {pid: one for pid, one in at.processes.items() if one.alive}
+    log = os.path.realpath(launch.log)
+    ours = {pid for pid in living if at.markers.get(pid) == launch.marker or log in at.outputs.get(pid, ())}
+    if launch.pid is not None:
+        session = {pid for pid, one in living.items() if one.session == launch.pid}
+        leader = at.processes.get(launch.pid)
+        if leader.start_time == launch.start_time if leader else session & ours:
+            ours |= session
+    grown = -1
+    while grown != len(ours):
+        grown = len(ours)
+        ours |= {pid for pid, one in living.items() if one.parent in ours}
+    ours -= procs.lineage(at.own_pid, at.processes)  # whoever asks is never part of the answer
+    return [living[pid] for pid in sorted(ours)]
+
+
+def supervisor(launch: Launch, at: Table) -> procs.Process | None:
+    """The living supervisor of a launch."""
+    one = at.processes.get(launch.pid) if launch.pid is not None else None
+    alive = one is not None and one.alive and launch.boot_id == at.boot_id
+    return one if alive and one is not None and one.start_time == launch.start_time else None
+
+
+def choose(state: Path, number: int | None, at: Table) -> Launch | None:
+    """The launch asked for; without a number the newest one that has living members, else the newest."""
+    if number is not None:
+        return load(state, number)
+    known = launches(state)
+    living = [launch for launch in known if members(launch, at)]
+    newest = living or known
+    return newest[-1] if newest else None

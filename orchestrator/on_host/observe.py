@@ -1,0 +1,72 @@
+"""How is this deployment now?"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from orchestrator.on_host import endpoint, launches, listeners, procs, shared_memory
+from orchestrator.on_host.state import boot_id, machine_id, read_json, records, state_folder
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Everything that can be told in one round trip; changes nothing but makes the state folder.
+
+    request: playbook, port, host, api_key, launch (null: the one that lives, else the latest).
+    Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
+    exit_code} or null, command: what was started or null, log: {path, bytes, silent_seconds} or null,
+    health: status or null, models: [id], listener: {ours, pid, command, user, since} or null,
+    shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
+    supervisor's; members may live on without it.
+    """
+    state = state_folder(request["playbook"])
+    host, port = request.get("host") or "127.0.0.1", request["port"]
+    at = launches.table()
+    launch = launches.choose(state, request.get("launch"), at)
+    members = launches.members(launch, at) if launch else []
+    health = endpoint.health(host, port, timeout=2.0)
+    models = None
+    if health == 200:
+        models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
+    return {
+        "launch": launch.number if launch else None,
+        "process": _process(launch, members, at) if launch else None,
+        "command": read_json(launch.folder / "command.json") if launch else None,
+        "log": _log(launch) if launch else None,
+        "health": health,
+        "models": models or [],
+        "listener": listeners.who(endpoint.reachable(host), port, [one.pid for one in members]),
+        "shm": _shared_memory(members),
+        "journal": records(state),
+        "machine": machine_id(),
+        "boot_id": boot_id(),
+    }
+
+
+def _process(launch: launches.Launch, members: list[procs.Process], at: launches.Table) -> dict[str, Any]:
+    return {
+        "alive": launches.supervisor(launch, at) is not None,
+        "pid": launch.pid,
+        "started_at": launch.record.get("started_at"),
+        "members": [
+            {"pid": one.pid, "name": procs.name(one), "rss_bytes": procs.resident_bytes(one.pid)}
+            for one in members
+        ],
+        "exit_code": launch.exit_code(),
+    }
+
+
+def _log(launch: launches.Launch) -> dict[str, Any] | None:
+    try:
+        status = launch.log.stat()
+    except OSError:
+        return None
+    silent = max(0.0, time.time() - status.st_mtime)
+    return {"path": str(launch.log), "bytes": status.st_size, "silent_seconds": round(silent, 1)}
+
+
+def _shared_memory(members: list[procs.Process]) -> dict[str, int]:
+    entries = shared_memory.entries()
+    held = shared_memory.holders(entries, [one.pid for one in members])
+    sizes = [one.bytes for one in entries if one.name in held]
+    return {"entries": len(sizes), "bytes": sum(sizes)}

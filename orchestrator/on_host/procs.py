@@ -1,0 +1,214 @@
+"""Which processes live on this machine, told apart so that a reused pid is never mistaken?"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import pwd
+import select
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+MARKER = "DEPLOY_LAUNCH"
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD, include/linux/sched.h
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process as `/proc/PID/stat` shows it.
+
+    `start_time` is in clock ticks since boot (field 22); together with the pid it names a process for
+    as long as the machine is up.
+    """
+
+    pid: int
+    parent: int
+    session: int
+    start_time: int
+    state: str
+    threads: int
+    comm: str
+    kernel: bool = False
+
+    @property
+    def alive(self) -> bool:
+        """A zombie is dead, unless its main thread alone has ended: the others still hold memory."""
+        return self.state not in "ZX" or self.threads > 1
+
+
+def parse_stat(text: str) -> Process:
+    """The process in the text of `/proc/PID/stat`; the name in it may hold spaces and parentheses."""
+    head, _, tail = text.rpartition(")")
+    pid, _, comm = head.partition("(")
+    fields = tail.split()  # fields[0] is field 3 of proc(5), the state
+    return Process(
+        pid=int(pid),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        start_time=int(fields[19]),
+        state=fields[0],
+        threads=int(fields[17]),
+        comm=comm,
+        kernel=bool(int(fields[6]) & _KERNEL_THREAD),
+    )
+
+
+def read_bytes(path: str) -> bytes:
+    """A file of /proc whole; empty where the process is gone or may not be looked into."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def read_link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+def process(pid: int) -> Process | None:
+    """The process with this pid now, dead or alive."""
+    text = read_bytes(f"/proc/{pid}/stat").decode(errors="replace")
+    return parse_stat(text) if text else None
+
+
+def processes() -> dict[int, Process]:
+    """Every process that can be seen, the dead that nobody has reaped included."""
+    found = (process(int(name)) for name in os.listdir("/proc") if name.isdecimal())
+    return {one.pid: one for one in found if one}
+
+
+def same(one: Process) -> bool:
+    """Whether this very process still lives."""
+    now = process(one.pid)
+    return now is not None and now.start_time == one.start_time and now.alive
+
+
+def marker(pid: int) -> str | None:
+    """The launch that a process's environment names, if any.
+
+    Not enough by itself: setproctitle writes its title over the environment, so that vLLM's
+    `VLLM::EngineCore` and `VLLM::Worker_TP0` show none (seen with vLLM 0.32).
+    """
+    wanted = MARKER.encode() + b"="
+    for entry in read_bytes(f"/proc/{pid}/environ").split(b"\0"):
+        if entry.startswith(wanted):
+            return entry[len(wanted) :].decode(errors="replace")
+    return None
+
+
+def outputs(pid: int) -> frozenset[str]:
+    """Where a process's standard output and error go: paths without symbolic links."""
+    return frozenset(read_link(f"/proc/{pid}/fd/{number}").replace(" (deleted)", "") for number in (1, 2))
+
+
+def lineage(pid: int, table: Mapping[int, Process]) -> set[int]:
+    """A process and its ancestors."""
+    found: set[int] = set()
+    while pid in table and pid not in found:
+        found.add(pid)
+        pid = table[pid].parent
+    return found
+
+
+def command(pid: int) -> str:
+    """The command line, joined with spaces; a title where the process renamed itself."""
+    return read_bytes(f"/proc/{pid}/cmdline").decode(errors="replace").replace("\0", " ").strip()
+
+
+def name(one: Process) -> str:
+    """The kernel's name, completed from the title where its 15 bytes cut one off."""
+    title = command(one.pid).split(" ")[0]
+    return title if one.comm and title.startswith(one.comm) else one.comm
+
+
+def resident_bytes(pid: int) -> int:
+    fields = read_bytes(f"/proc/{pid}/statm").split()
+    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
+
+
+def user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def owner(pid: int) -> str | None:
+    try:
+        return user(os.stat(f"/proc/{pid}").st_uid)
+    except OSError:
+        return None
+
+
+def since(one: Process) -> str | None:
+    """When a process started, host time, UTC, ISO 8601 to the second."""
+    for line in read_bytes("/proc/stat").splitlines():
+        if line.startswith(b"btime "):
+            seconds = int(line.split()[1]) + one.start_time / os.sysconf("SC_CLK_TCK")
+            return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(
+                timespec="seconds"
+            )
+    return None
+
+
+def open_pidfd(one: Process) -> int | None:
+    """A descriptor of this very process, readable once it is dead; None where the kernel has none.
+
+    Raises ProcessLookupError when the process is gone, its pid reused or not.
+    """
+    try:
+        descriptor = os.pidfd_open(one.pid)
+    except ProcessLookupError:
+        raise
+    except (AttributeError, OSError):  # before Linux 5.3, or a sandbox that forbids it
+        if not same(one):
+            raise ProcessLookupError(one.pid) from None
+        return None
+    if same(one):
+        return descriptor
+    os.close(descriptor)
+    raise ProcessLookupError(one.pid)
+
+
+def send(one: Process, number: signal.Signals) -> bool:
+    """Send a signal to this very process; False when it is gone. Raises PermissionError."""
+    try:
+        descriptor = open_pidfd(one)
+        if descriptor is None:
+            os.kill(one.pid, number)
+            return True
+        try:
+            signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_for_end(of: Iterable[Process], seconds: float) -> None:
+    """Wait until one of these processes is dead, or the seconds are over."""
+    with contextlib.ExitStack() as stack:
+        poll = select.poll()
+        watched = True
+        for one in of:
+            try:
+                descriptor = open_pidfd(one)
+            except ProcessLookupError:
+                return
+            if descriptor is None:
+                watched = False
+            else:
+                stack.callback(os.close, descriptor)
+                poll.register(descriptor, select.POLLIN)
+        if watched:
+            poll.poll(max(0.0, seconds) * 1000)
+        else:
+            time.sleep(max(0.0, min(seconds, 0.05)))

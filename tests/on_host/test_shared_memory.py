@@ -1,0 +1,118 @@
+"""Which files in /dev/shm may go."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.on_host import shared_memory
+from orchestrator.on_host.shared_memory import Claim, Entry
+
+MAPS = b"""\
+55d0c0400000-55d0c0401000 r--p 00000000 fe:00 9181 /usr/bin/python3.11
+7f1200000000-7f1210000000 rw-s 00000000 00:1a 77 /dev/shm/psm_033ef828
+7f1220000000-7f1230000000 rw-s 00000000 00:1a 78 /dev/shm/name with blanks (deleted)
+7f1240000000-7f1250000000 rw-p 00000000 00:00 0
+7ffc3a000000-7ffc3a021000 rw-p 00000000 00:00 0 [stack]
+"""
+
+
+def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> Entry:
+    return Entry(name, 4096, uid, 26, 7, changed)
+
+
+HELD = frozenset({(26, 7)})
+
+
+@pytest.mark.parametrize(
+    ("one", "claim", "reason"),
+    [
+        (entry(), Claim(1000, frozenset(), frozenset()), None),
+        (entry(), Claim(1000, HELD, frozenset({"psm_1"})), None),
+        (entry(), Claim(1000, HELD, None), None),
+        (entry(), Claim(1000, frozenset(), frozenset({"psm_1"})), "older than the launch"),
+        (entry(), Claim(1000, frozenset(), frozenset({"psm_1"}), None, frozenset({"psm_1"})), None),
+        (entry(), Claim(1000, frozenset(), None), "may be older than the launch"),
+        (entry(), Claim(1000, frozenset(), frozenset(), 60.0), None),
+        (entry(changed=70.0), Claim(1000, frozenset(), frozenset(), 60.0), "younger than the launch's end"),
+        (entry(changed=70.0), Claim(1000, HELD, frozenset(), 60.0), None),
+        (entry(uid=0), Claim(1000, HELD, frozenset()), "owned by root"),
+        (entry("model.safetensors"), Claim(1000, HELD, frozenset()), "unknown name"),
+        (entry("mine"), Claim(1000, HELD, frozenset(), None, frozenset({"mine"})), "unknown name"),
+    ],
+)
+def test_reason_to_keep(one: Entry, claim: Claim, reason: str | None) -> None:
+    assert shared_memory.reason_to_keep(one, claim, {}) == reason
+    assert shared_memory.reason_to_keep(one, claim, {one.name: [9, 8]}) == "mapped or open by pid 8, 9"
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("psm_033ef828", True),
+        ("sem.mp-ndtq63j1", True),
+        ("sem.loky-12-abc", True),
+        ("vllm_dist_1f-tp:0-cpushm_0", True),
+        ("nccl-Ab12Cd", True),
+        ("torch_12_34_0", True),
+        ("psm", False),
+        ("my_psm_1", False),
+        ("PostgreSQL.123", False),
+    ],
+)
+def test_known_names(name: str, known: bool) -> None:
+    assert entry(name).known is known
+
+
+def test_mapped_files() -> None:
+    assert shared_memory.mapped_files(MAPS) == {
+        (os.makedev(0xFE, 0), 9181),
+        (os.makedev(0, 0x1A), 77),
+        (os.makedev(0, 0x1A), 78),
+    }
+    assert shared_memory.mapped_files(b"") == set()
+
+
+def test_holders_map_or_have_open(shm: Path) -> None:
+    for name in ("psm_mapped", "psm_open", "psm_idle"):
+        (shm / name).write_bytes(b"x" * 4096)
+    (shm / "folder").mkdir()
+    with (shm / "psm_mapped").open("r+b") as file:
+        mapped = mmap.mmap(file.fileno(), 4096)
+    with mapped, (shm / "psm_open").open("rb"):
+        found = shared_memory.entries()
+        held = shared_memory.holders(found, [os.getpid()])
+    assert [(one.name, one.bytes, one.uid) for one in found] == [
+        (name, 4096, os.getuid()) for name in ("psm_idle", "psm_mapped", "psm_open")
+    ]
+    assert held == {"psm_mapped": [os.getpid()], "psm_open": [os.getpid()]}
+
+
+def test_a_file_of_the_same_name_elsewhere_is_no_holding(shm: Path, tmp_path: Path) -> None:
+    (shm / "psm_1").touch()
+    (tmp_path / "psm_1").touch()
+    with (tmp_path / "psm_1").open("rb"):
+        assert shared_memory.holders(shared_memory.entries(), [os.getpid()]) == {}
+
+
+def test_clean_removes_ours_and_nothing_else(shm: Path, bystander: Callable[..., Any]) -> None:
+    bystander(workers=1, shm=str(shm))
+    (foreign,) = os.listdir(shm)
+    for name in ("psm_ours", "psm_older", "weights"):
+        (shm / name).write_bytes(b"x" * 10)
+    removed, kept = shared_memory.clean(Claim(os.getuid(), frozenset(), frozenset({"psm_older"})))
+    assert [(one.name, one.bytes) for one in removed] == [("psm_ours", 10)]
+    reasons = {one.name: reason for one, reason in kept}
+    assert reasons.pop(foreign).startswith("mapped or open by pid ")
+    assert reasons == {"psm_older": "older than the launch", "weights": "unknown name"}
+    assert sorted(os.listdir(shm)) == sorted([foreign, "psm_older", "weights"])
+
+
+def test_a_machine_without_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_memory, "FOLDER", "/no/such/folder")
+    assert shared_memory.clean(Claim(0, frozenset(), frozenset())) == ([], [])
