@@ -20,7 +20,8 @@ class DeployError(Exception):
     """An error with a stable code, one sentence, and the next command to type.
 
     `code` is stable across releases (snake_case); `message` is one sentence with the names and
-    numbers in it; `next_command` is what the person should type now, or None.
+    numbers in it; `next_command` is what the person should type now, or None. `{command}` in it stands
+    for the command that was typed.
     """
 
     exit_code: ClassVar[int] = 1

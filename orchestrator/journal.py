@@ -65,6 +65,8 @@ class History:
     """Oldest first."""
     tried: tuple[str, ...] = ()
     """Patches applied within the open incident, those reverted included."""
+    cleaned: bool = True
+    """Whether the last launch was stopped and what it left was cleaned."""
     machine: str | None = None
 
     def patch(self, patch_id: str) -> AppliedPatch | None:
@@ -91,7 +93,7 @@ def fold(records: Iterable[Mapping[str, Any]]) -> History:
 
 
 def _launch(history: History, record: Mapping[str, Any]) -> History:
-    return replace(history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None)
+    return replace(history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None, cleaned=False)
 
 
 def _outcome(history: History, record: Mapping[str, Any]) -> History:
@@ -135,6 +137,7 @@ def _revert(history: History, record: Mapping[str, Any]) -> History:
 
 
 def _stop(history: History, record: Mapping[str, Any]) -> History:
+    history = replace(history, cleaned=True)
     if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
         history = replace(history, outcome=Outcome(history.launch, "stopped"))
     return replace(history, attempts=0, tried=()) if record.get("by_person") else history

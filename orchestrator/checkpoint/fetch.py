@@ -24,7 +24,7 @@ def fetch(
 
     Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason.
     """
-    endpoint = _endpoint(playbook, host)
+    endpoint = _endpoint(playbook)
     source = Source(
         playbook=playbook.name,
         host=host.name,
@@ -71,6 +71,7 @@ def _start(
         "endpoint": endpoint,
         "token": os.environ.get("HF_TOKEN"),
         "token_consent": "token-to-endpoint" in consents,
+        "foreign_folder": "foreign-folder" in consents,
         "keep": [file.name for file in applied],
     }
     try:
@@ -84,7 +85,7 @@ def _start(
     return answer
 
 
-def _endpoint(playbook: Playbook, host: Host) -> str | None:
+def _endpoint(playbook: Playbook) -> str | None:
     """The playbook's HF_ENDPOINT, or this person's own; the host's stands where neither is set."""
     setting = playbook.environment.get("HF_ENDPOINT")
     if setting is not None and isinstance(setting.value, str):

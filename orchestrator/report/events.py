@@ -74,4 +74,5 @@ class Report:
             raise
         finally:
             seconds = round(time.monotonic() - started, 2)
-            self.emit("step", step.done, step=name, state=step.state, seconds=seconds, **step.data)
+            data = {**step.data, "state": step.state, "seconds": seconds}
+            self.emit("step", step.done, step=name, **data)

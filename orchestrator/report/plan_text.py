@@ -22,7 +22,9 @@ def summary(plan: Plan) -> list[str]:
         if one.reason:
             lines += wrap("  env        ", f"{one.name}={one.shown}   {one.reason}")
     for change in plan.changes:
-        lines += wrap("  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
+        lines += wrap(
+            "  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}"
+        )
     for change in plan.skipped:
         lines += wrap("  patch      ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
     return lines

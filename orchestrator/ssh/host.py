@@ -59,8 +59,12 @@ class Host(ABC):
 
     name: str
     """As the person typed it."""
+    address: str
+    """Where clients reach what listens openly on it: a host name or address, without user and port."""
     python: str
-    """The interpreter on the host that runs `on_host` programs; `python3` until something better is known."""
+    """The interpreter on the host that runs `on_host` programs; `python3` unless that is missing."""
+    other_python: str | None
+    """Another interpreter, taken for good where `python` is missing or too old when a program is first run."""
 
     @abstractmethod
     def run(self, command: str, *, deadline: float = 30.0) -> Completed:
@@ -74,18 +78,16 @@ class Host(ABC):
         *,
         deadline: float = 30.0,
         private: bool = False,
-        site_packages: bool = False,
+        installed_beside: str | None = None,
     ) -> Any:
         """Run `on_host/MODULE.py` and return its answer.
 
         `private` sends the request on a channel of its own, so that a secret in it passes through no
-        shell. `site_packages` lets the program import what is installed beside `python`.
+        shell. `installed_beside` names another interpreter, whose installed packages the program may import.
         """
 
     @abstractmethod
-    def stream_script(
-        self, module: str, request: Mapping[str, Any], *, site_packages: bool = False
-    ) -> ScriptStream:
+    def stream_script(self, module: str, request: Mapping[str, Any]) -> ScriptStream:
         """Start `on_host/MODULE.py` on a channel of its own."""
 
     @abstractmethod

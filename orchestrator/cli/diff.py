@@ -1,0 +1,48 @@
+"""`deploy diff PLAYBOOK --host H`: the config patches that apply, as a unified diff."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.options import Options, repairing_options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
+
+DIFFERENCES = 10
+
+
+@click.command(epilog="Example:  deploy diff kimi-k2.5 --host 10.1.230.174 | less")
+@shared_options
+@repairing_options
+@click.option("--exit-code", is_flag=True, help="leave with 10 when there are differences")
+def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
+    """Show what the patches that apply would change in the checkpoint's config files; changes nothing.
+
+    A patch applies where the last launch failed for its reason, where its failure is certain, or where --patch
+    names it. Where that cannot be judged (no GPU or no engine to ask) its diff is shown with a note.
+    """
+    from orchestrator.cli.session import on_each_host
+
+    return on_each_host(options, lambda deployment: _show(options, deployment, exit_code), **wishes)
+
+
+def _show(options: Options, deployment: Deployment, exit_code: bool) -> int:
+    changes = deployment.differences()
+    if options.json:
+        patches = [
+            {"patch": change.patch.id, "why": change.why, "file": name, "diff": text}
+            for change in changes
+            for name, text in change.file_diffs.items()
+        ]
+        click.echo(json.dumps({"host": deployment.host.name, "patches": patches}))
+    for change in changes:
+        click.echo(f"{change.patch.id}: {change.why} ({change.evidence})", err=True)
+        if not options.json:
+            click.echo(change.diff, nl=False)
+    if not changes:
+        click.echo("no config patch applies", err=True)
+    return DIFFERENCES if exit_code and any(change.diff for change in changes) else 0

@@ -1,0 +1,131 @@
+"""Where does a command line start, and with which exit code does it end?"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shlex
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+
+from orchestrator import __version__
+from orchestrator.errors import DeployError
+
+COMMANDS = {
+    "up": "do the whole job: download, verify, launch, repair, prove (the default)",
+    "plan": "show what `up` would do and why",
+    "diff": "show the config patches that apply, as a unified diff",
+    "remediate": "diagnose the last launch, patch, clean, relaunch",
+    "revert": "put the original bytes back",
+    "status": "show the launch, its processes, its health",
+    "logs": "show the log of the last launch",
+    "stop": "stop the launch and clean what it left",
+    "restart": "stop, then launch again",
+    "verify": "check every shard of the checkpoint, without network",
+    "diagnose": "find the root cause in a log file",
+    "list": "list playbooks or patches",
+    "show": "show a playbook or a patch",
+}
+OBJECTS = {"list": "list_"}
+
+EPILOG = """\b
+Examples:
+  deploy kimi-k2.5 --host 10.1.230.174
+  deploy plan kimi-k2.5 --host 10.1.230.174
+  deploy remediate kimi-k2.5 --host 10.1.230.174
+  deploy diff kimi-k2.5 --host 10.1.230.174
+  deploy diagnose vllm.log
+"""
+
+
+class Verbs(click.Group):
+    """The verbs, each imported when it is used; a first word that is no verb is a playbook to bring up."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"orchestrator.cli.{cmd_name}")
+        command: click.Command = getattr(module, OBJECTS.get(cmd_name, cmd_name))
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
+            args = ["up", *args]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):  # from the table above: importing every verb would be slow
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Verbs,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    options_metavar="",
+    subcommand_metavar="[COMMAND] PLAYBOOK --host HOST [OPTIONS]",
+)
+@click.version_option(__version__, prog_name="deploy")
+def cli() -> None:
+    """Take a GPU host to a proven-healthy vLLM server.
+
+    `deploy PLAYBOOK --host HOST` does the whole job: download, verify, launch, watch; when the launch
+    fails it finds the root cause, repairs it, and relaunches until a completion comes out.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The `deploy` command."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Carry a command line out; gives the exit code."""
+    as_json = "--json" in arguments
+    try:
+        result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
+    except DeployError as error:
+        tell(error, as_json=as_json)
+        return error.exit_code
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("deploy: interrupted; what was launched goes on, and the same command resumes", err=True)
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except BrokenPipeError:  # `deploy logs ... | head`
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        traceback.print_exc()
+        tell(DeployError("internal", f"this is a mistake in deploy itself: {error}"), as_json=as_json)
+        return DeployError.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
+    """Show an error: a sentence and the next command for people, an object for programs."""
+    following = (error.next_command or "").replace("{command}", shlex.join(["deploy", *sys.argv[1:]]))
+    if as_json:
+        value = {"code": error.code, "message": error.message, "next": following or None}
+        click.echo(json.dumps({"event": "error", "host": host, "error": value, "exit_code": error.exit_code}))
+        return
+    click.echo(f"deploy: {error.message}", err=True)
+    tag = f"[{error.code}, exit {error.exit_code}]"
+    if following:
+        click.echo(f"  next: {following}          {tag}", err=True)
+    else:
+        click.echo(f"  {tag}", err=True)
+
+
+if __name__ == "__main__":
+    main()

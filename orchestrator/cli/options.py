@@ -1,0 +1,105 @@
+"""Which options do the verbs share?"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every verb that talks to a host was given."""
+
+    playbook: str
+    hosts: tuple[str, ...]
+    playbooks: tuple[Path, ...]
+    patches: tuple[Path, ...]
+    ssh_config: str | None
+    accept_host_keys: tuple[str, ...]
+    settings: tuple[str, ...]
+    engine_args: tuple[str, ...]
+    env: tuple[str, ...]
+    model_dir: str | None
+    vllm_version: str | None
+    json: bool
+    verbose: bool
+
+
+FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+SHARED = (
+    click.argument("playbook"),
+    click.option(
+        "--host", "hosts", multiple=True, required=True, metavar="HOST",
+        help="alias, user@host:port, or local; several times = side by side",
+    ),
+    click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
+    click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
+    click.option("--ssh-config", "-F", metavar="FILE", help="instead of ~/.ssh/config"),
+    click.option(
+        "--accept-host-key", "accept_host_keys", multiple=True, metavar="SHA256:...",
+        help="trust this unknown host key, and remember it",
+    ),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key"),
+    click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more vLLM argument"),
+    click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
+    click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
+    click.option("--vllm-version", "--vllm", metavar="VERSION", help="take this for the host's vLLM version"),
+    click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
+    click.option("-v", "--verbose", is_flag=True, help="say more"),
+)  # fmt: skip
+
+
+def shared_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb the shared options; they reach it as one `Options` value, its own as keywords."""
+
+    @functools.wraps(verb)
+    def call(**given: Any) -> Any:
+        names = Options.__dataclass_fields__
+        shared = {name: given.pop(name) for name in names}
+        return verb(Options(**shared), **given)
+
+    for decorate in reversed(SHARED):
+        call = decorate(call)
+    return call
+
+
+def repairing_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of the verbs that plan or carry out repairs; they reach the verb as wishes by keyword."""
+
+    @functools.wraps(verb)
+    def call(*arguments: Any, **given: Any) -> Any:
+        from orchestrator.deployment import Limits
+
+        limits = Limits(given.pop("max_attempts"), given.pop("timeout"))
+        return verb(*arguments, limits=limits, predict=not given.pop("no_predict"), **given)
+
+    for decorate in reversed(REPAIRING):
+        call = decorate(call)
+    return call
+
+
+def acting_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Options of the verbs that may be asked only to say what they would do."""
+    return click.option("--dry-run", is_flag=True, help="show the plan, change nothing")(verb)
+
+
+REPAIRING = (
+    click.option("--patch", "forced", multiple=True, metavar="ID", help="apply this patch though nothing asks for it"),
+    click.option("--no-patch", "forbidden", multiple=True, metavar="ID", help="never apply this patch"),
+    click.option("--no-predict", is_flag=True, help="apply nothing before a failure was seen"),
+    click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent"),
+    click.option("--yes", "-y", is_flag=True, help="give every consent that the playbook needs"),
+    click.option(
+        "--max-attempts", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
+        help="launches of one incident",
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+        help="how long a launch may take, instead of the playbook's ready_timeout",
+    ),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""`deploy plan PLAYBOOK --host H`: what would be done, and why."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli.options import Options, repairing_options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
+
+
+@click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
+@shared_options
+@repairing_options
+def plan(options: Options, **wishes: Any) -> int:
+    """Show every effect that `up` would have, in order, with reasons; changes nothing.
+
+    Shows the facts that count, whether the context fits, predictions, patches as diffs, the environment and
+    the command.
+    """
+    from orchestrator.cli.session import on_each_host
+
+    return on_each_host(options, lambda deployment: show_plan(options, deployment), **wishes)
+
+
+def show_plan(options: Options, deployment: Deployment) -> int:
+    """Print the plan: one object on one line, or text."""
+    from orchestrator.report.plan_text import whole
+
+    planned = deployment.plan()
+    if options.json:
+        click.echo(json.dumps(planned.as_json()))
+    else:
+        click.echo("\n".join(whole(planned)))
+        for warning in planned.warnings:
+            click.echo(f"warning: {warning}", err=True)
+    return 0

@@ -1,0 +1,35 @@
+"""`deploy remediate PLAYBOOK --host H`: diagnose the last launch, patch, clean, relaunch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+
+
+@click.command(epilog="Example:  deploy remediate kimi-k2.5 --host 10.1.230.174 --no-launch")
+@shared_options
+@repairing_options
+@acting_options
+@click.option("--no-launch", is_flag=True, help="apply the patch only: clean nothing, start nothing")
+def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -> int:
+    """Diagnose the last launch, patch, clean and relaunch; never downloads."""
+    from orchestrator.cli.plan import show_plan
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.deployment import Deployment
+
+    def work(deployment: Deployment) -> int:
+        if dry_run:
+            return show_plan(options, deployment)
+        if not no_launch:
+            deployment.remediate()
+        elif not deployment.patch_only():
+            text = (
+                "nothing to patch: no failure on record asks for it, none is certain here, no --patch given"
+            )
+            deployment.report.emit("note", text, changed=False)
+        return 0
+
+    return on_each_host(options, work, **wishes)

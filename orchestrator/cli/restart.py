@@ -1,0 +1,24 @@
+"""`deploy restart PLAYBOOK --host H`: stop, then launch again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.cli.options import Options, repairing_options, shared_options
+
+
+@click.command(epilog="Example:  deploy restart kimi-k2.5 --host 10.1.230.174")
+@shared_options
+@repairing_options
+def restart(options: Options, **wishes: Any) -> int:
+    """Stop what runs, orphans included, then launch again by the playbook as it is now."""
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.deployment import Deployment
+
+    def work(deployment: Deployment) -> int:
+        deployment.restart()
+        return 0
+
+    return on_each_host(options, work, **wishes)

@@ -1,0 +1,30 @@
+"""`deploy revert PLAYBOOK --host H`: put the original bytes back."""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli.options import Options, shared_options
+
+
+@click.command(epilog="Example:  deploy revert kimi-k2.5 --host 10.1.230.174")
+@shared_options
+@click.option(
+    "--patch", "patch_id", metavar="ID", help="only this patch; all of them otherwise, newest first"
+)
+@click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent")
+def revert(options: Options, patch_id: str | None, consents: tuple[str, ...]) -> int:
+    """Put back the original bytes of every patched file and forget what patches set.
+
+    A launch that runs keeps what it read at its start until it is restarted.
+    """
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.deployment import Deployment
+
+    def work(deployment: Deployment) -> int:
+        taken_back = deployment.revert(patch_id)
+        if not taken_back:
+            deployment.report.emit("note", "no patch is in force; nothing to revert", changed=False)
+        return 0
+
+    return on_each_host(options, work, consents=consents)

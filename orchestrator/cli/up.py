@@ -1,0 +1,33 @@
+"""`deploy PLAYBOOK --host H`: the whole job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+
+
+@click.command(epilog="Example:  deploy kimi-k2.5 --host 10.1.230.174")
+@shared_options
+@repairing_options
+@acting_options
+def up(options: Options, dry_run: bool, **wishes: Any) -> int:
+    """Bring a playbook up on a host until a completion comes out.
+
+    Downloads, verifies, launches, watches; when the launch fails, finds the root cause, repairs it and launches
+    again. A second run on a healthy deployment changes nothing. Interrupting leaves the launch running,
+    and the same command resumes.
+    """
+    from orchestrator.cli.plan import show_plan
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.deployment import Deployment
+
+    def work(deployment: Deployment) -> int:
+        if dry_run:
+            return show_plan(options, deployment)
+        deployment.up()
+        return 0
+
+    return on_each_host(options, work, **wishes)

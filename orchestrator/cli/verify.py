@@ -1,0 +1,31 @@
+"""`deploy verify PLAYBOOK --host H`: is the checkpoint whole?"""
+
+from __future__ import annotations
+
+import click
+
+from orchestrator.cli.options import Options, shared_options
+
+BROKEN = 5
+
+
+@click.command(epilog="Example:  deploy verify kimi-k2.5 --host 10.1.230.174")
+@shared_options
+@click.option("--deep", is_flag=True, help="hash every file whose sha256 the Hub told")
+def verify(options: Options, deep: bool) -> int:
+    """Check the structure of every shard from the index and the headers, without network.
+
+    Leaves with 5 and names each bad file and why.
+    """
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.deployment import Deployment
+
+    def work(deployment: Deployment) -> int:
+        verdict = deployment.verify(deep=deep)
+        lines = [f"{bad['file']}: {bad['why']}" for bad in verdict["bad"]]
+        lines += [f"{one['file']}: patched by {one['patch']}" for one in verdict["patched"]]
+        if lines:
+            deployment.report.emit("note", "\n".join(lines))
+        return 0 if verdict["whole"] else BROKEN
+
+    return on_each_host(options, work)

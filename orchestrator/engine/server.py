@@ -1,0 +1,83 @@
+"""How is the engine of a playbook started, asked and stopped on its host?"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from orchestrator.plan import Plan
+from orchestrator.playbook import Playbook
+from orchestrator.report.events import Report
+from orchestrator.ssh.host import Host
+from orchestrator.survey import endpoint_of
+
+GRACE_SECONDS = 10.0
+KILL_SECONDS = 20.0
+GPU_SECONDS = 60.0
+"""How long GPU memory may take to come back once its processes are gone."""
+SMOKE_SECONDS = 120.0
+
+
+class Server:
+    """The engine of one playbook on one host."""
+
+    def __init__(self, host: Host, playbook: Playbook, report: Report) -> None:
+        self._host = host
+        self._playbook = playbook
+        self._report = report
+
+    def start(self, plan: Plan) -> int:
+        """Start one launch and give its number; the engine goes on without this program."""
+        secrets = {one.name: one.sent for one in plan.environment if one.secret}
+        request = {
+            "playbook": self._playbook.name,
+            "launch_id": uuid.uuid4().hex,
+            "argv": list(plan.command),
+            "environment": {one.name: one.sent for one in plan.environment if not one.secret},
+            "secrets": secrets,
+            "unset": list(plan.removed),
+            "note": {"version": plan.version},
+        }
+        return int(self._host.script("launch", request, private=bool(secrets))["launch"])
+
+    def complete(self) -> dict[str, Any]:
+        """One real completion: {ok, status, text, tokens, seconds, tokens_per_second, error}."""
+        smoke = self._playbook.smoke
+        request = {
+            **endpoint_of(self._playbook),
+            "prompt": smoke.prompt,
+            "max_tokens": smoke.max_tokens,
+            "timeout": SMOKE_SECONDS,
+        }
+        private = request["api_key"] is not None
+        answer: dict[str, Any] = self._host.script(
+            "smoke", request, deadline=SMOKE_SECONDS * 2, private=private
+        )
+        return answer
+
+    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> dict[str, Any]:
+        """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
+        with self._report.step("clean") as step:
+            request = {
+                "playbook": self._playbook.name,
+                "launch": None,
+                "grace_seconds": grace_seconds,
+                "kill_seconds": KILL_SECONDS,
+                "remove_shm": True,
+                "wait_gpu_seconds": GPU_SECONDS,
+                "by_person": by_person,
+            }
+            deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
+            answer: dict[str, Any] = self._host.script("stop", request, deadline=deadline)
+            freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
+            step.done = (
+                f"{len(answer['ended'])} processes ended, "
+                f"{len(answer['shm_removed'])} shared-memory files removed ({freed:.0f} MiB)"
+            )
+            step.data = answer
+        return answer
+
+
+def tokens(answer: dict[str, Any]) -> str:
+    """A completion in words."""
+    return f"{answer['tokens']} tokens, {answer['tokens_per_second'] or 0:.0f} tok/s"

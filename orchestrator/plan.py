@@ -1,0 +1,224 @@
+"""What would a deployment do on this host, in which order and why? Pure: facts, playbook, patches in, a plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator import outlook, preflight
+from orchestrator.engine import sizing
+from orchestrator.engine.environment import Variable, engine_environment, removed_variables
+from orchestrator.errors import DeployError
+from orchestrator.playbook import Playbook
+from orchestrator.remedy.change import Change, Why, work_out
+from orchestrator.remedy.patch import Patch
+from orchestrator.survey import Survey
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the person asked for beside the playbook.
+
+    `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
+    `vllm_version` is taken instead of what the host says.
+    """
+
+    patches: tuple[Patch, ...] = ()
+    forced: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    predict: bool = True
+    consents: tuple[str, ...] = ()
+    vllm_version: str | None = None
+
+    @property
+    def allowed(self) -> tuple[Patch, ...]:
+        return tuple(patch for patch in self.patches if patch.id not in self.forbidden)
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step of a plan and what it would change."""
+
+    name: str
+    effects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every effect of a deployment, with reasons; `refusals` say why it may not start.
+
+    `changes` are applied before the launch, `skipped` were predicted but are not wished for.
+    """
+
+    host: str
+    playbook: Playbook
+    survey: Survey
+    python: str
+    version: str | None
+    fit: sizing.Fit
+    command: tuple[str, ...]
+    environment: tuple[Variable, ...]
+    removed: tuple[str, ...]
+    changes: tuple[Change, ...]
+    skipped: tuple[Change, ...]
+    steps: tuple[PlannedStep, ...]
+    warnings: tuple[str, ...]
+    missing_consents: tuple[str, ...]
+    refusals: tuple[DeployError, ...]
+
+    @property
+    def folder(self) -> str:
+        return self.survey.checkpoint.folder
+
+    @property
+    def compute_cap(self) -> str | None:
+        return self.survey.facts.compute_cap
+
+    @property
+    def gpus(self) -> int | None:
+        return len(self.survey.facts.cards) or None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `deploy plan --json` prints."""
+        guesses = [one for one in (*self.changes, *self.skipped) if one.why != "again"]
+        return {
+            "host": self.host,
+            "playbook": self.playbook.name,
+            "engine": {"kind": self.playbook.engine.kind, "version": self.version, "python": self.python},
+            "fit": {
+                "verdict": self.fit.verdict,
+                "reason": self.fit.reason,
+                "max_model_len": self.fit.max_model_len,
+                "weights_gib_per_gpu": _rounded(self.fit.weights_gib_per_gpu),
+                "kv_bytes_per_token": self.fit.kv_bytes_per_token,
+            },
+            "command": list(self.command),
+            "environment": [
+                {"name": one.name, "value": one.shown, "reason": one.reason} for one in self.environment
+            ],
+            "predictions": [
+                {
+                    "patch": one.patch.id,
+                    "certainty": one.why,
+                    "evidence": one.evidence,
+                    "action": f"skipped: {one.action}" if one in self.skipped else one.action,
+                }
+                for one in guesses
+            ],
+            "patches": [
+                {"patch": change.patch.id, "file": name, "diff": diff}
+                for change in self.changes
+                for name, diff in change.file_diffs.items()
+            ],
+            "steps": [{"name": step.name, "effects": list(step.effects)} for step in self.steps],
+            "warnings": list(self.warnings),
+            "refusals": [{"code": one.code, "message": one.message} for one in self.refusals],
+            "missing_consents": list(self.missing_consents),
+        }
+
+
+def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes) -> Plan:
+    """Plan the whole job for the host as the survey found it."""
+    version = wishes.vllm_version or (survey.engine.version if survey.engine else None)
+    python = survey.engine.executable if survey.engine else playbook.engine.python
+    wanted, skipped = _changes(playbook, survey, wishes, version)
+    changes, fit = outlook.with_consequences(playbook, survey, version, wanted)
+    command = outlook.command(playbook, survey, changes, python=python)
+    adjusted = outlook.adjusted(survey, changes)
+    environment = engine_environment(playbook, adjusted)
+    warnings = preflight.warnings(survey, version, command, environment)
+    if fit.verdict in ("borderline", "does_not_fit"):
+        warnings = (fit.reason, *warnings)
+    return Plan(
+        host=host,
+        playbook=playbook,
+        survey=survey,
+        python=python,
+        version=version,
+        fit=fit,
+        command=command,
+        environment=environment,
+        removed=removed_variables(playbook, adjusted),
+        changes=changes,
+        skipped=skipped,
+        steps=_steps(playbook, survey, changes),
+        warnings=warnings,
+        missing_consents=_missing_consents(playbook, wishes, survey, changes),
+        refusals=preflight.refusals(host, playbook, survey, version),
+    )
+
+
+def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
+    """Every change that applies: planned, asked for by the last failure, and, only to be shown, what patches could
+    change where their window cannot be judged (no GPU or no engine to ask)."""
+    outcome = plan.survey.history.outcome
+    unjudged = plan.version is None or plan.compute_cap is None
+    found = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
+    for patch in patches:
+        if outcome is not None and outcome.finding == patch.id:
+            found.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
+        elif unjudged and patch.window is not None:
+            found.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
+    return tuple(change for change in found.values() if change.changes_something)
+
+
+def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
+    configs = plan.survey.checkpoint.configs
+    return work_out(patch, why=why, evidence=evidence, argv=plan.command, configs=configs)
+
+
+def _changes(
+    playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """What is to be applied before the launch, and what was predicted but is not wished for."""
+    configs = survey.checkpoint.configs
+    argv = outlook.command(playbook, survey)
+    in_force = {one.patch for one in survey.history.applied if one.files}
+    chosen: dict[str, Change] = {}
+    for patch in wishes.allowed:
+        if patch.id in wishes.forced:
+            chosen[patch.id] = work_out(
+                patch, why="forced", evidence="asked for by name", argv=argv, configs=configs
+            )
+        elif patch.id in in_force:  # a download may have restored upstream's file
+            chosen[patch.id] = work_out(
+                patch, why="again", evidence="in force since an earlier launch", argv=argv, configs=configs
+            )
+    certain = outlook.predicted(playbook, survey, version, wishes.allowed)
+    guesses = tuple(change for change in certain if change.patch.id not in chosen)
+    changes = tuple(change for change in chosen.values() if change.changes_something)
+    return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
+
+
+def _steps(playbook: Playbook, survey: Survey, changes: Sequence[Change]) -> tuple[PlannedStep, ...]:
+    checkpoint = survey.checkpoint
+    if checkpoint.missing == 0:
+        download = f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}"
+    else:
+        download = f"fetch what {checkpoint.folder} lacks of {playbook.model.repository}"
+    patches = tuple(f"{change.patch.id} ({change.why}): {change.action}" for change in changes)
+    state = f"log and identity in ~/.local/state/deploy/{playbook.name}"
+    return (
+        PlannedStep("download", (download,)),
+        PlannedStep("verify", ("nothing: reads the index and every shard's header",)),
+        PlannedStep("patch", patches or ("nothing",)),
+        PlannedStep("launch", (f"start the engine under nohup, {state}",)),
+        PlannedStep("watch", (f"nothing: waits until it is healthy, at most {playbook.ready_timeout} s",)),
+        PlannedStep("smoke", (f"one completion of at most {playbook.smoke.max_tokens} tokens",)),
+    )
+
+
+def _missing_consents(
+    playbook: Playbook, wishes: Wishes, survey: Survey, changes: Sequence[Change]
+) -> tuple[str, ...]:
+    needed = [*playbook.needed_consents, *(consent for change in changes for consent in change.consents)]
+    foreign = survey.checkpoint.exists and not survey.checkpoint.owned_by_us
+    if foreign and any(change.edits for change in changes):
+        needed.append("foreign-folder")
+    given = {*playbook.consents, *wishes.consents}
+    return tuple(dict.fromkeys(consent for consent in needed if consent not in given))
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

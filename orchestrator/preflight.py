@@ -1,0 +1,104 @@
+"""Why may a deployment not start on this host, and what should a person know before it does? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.engine.environment import Variable
+from orchestrator.engine.flags import check_flags, check_variables
+from orchestrator.errors import DeployError, PreflightRefused
+from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Unknown
+from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
+from orchestrator.playbook import Playbook
+from orchestrator.survey import Survey
+
+
+def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None) -> tuple[DeployError, ...]:
+    """What forbids a launch: no engine or a wrong one, too few or too small GPUs, a taken port."""
+    return (
+        *_engine(host, playbook, survey, version),
+        *_gpus(host, playbook, survey),
+        *_port(host, playbook, survey),
+    )
+
+
+def warnings(
+    survey: Survey, version: str | None, argv: Sequence[str], environment: Sequence[Variable]
+) -> tuple[str, ...]:
+    """What does not forbid a launch, and may spoil it."""
+    found = []
+    if version:
+        found += [warning.sentence for warning in check_flags(argv, version)]
+        found += [warning.sentence for warning in check_variables([one.name for one in environment], version)]
+    return (*found, *_logout(survey), *_nccl(survey, environment))
+
+
+def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
+    if version is None:
+        why = survey.facts.engine.reason if isinstance(survey.facts.engine, Unknown) else "it has no vLLM"
+        return [PreflightRefused("no_engine", f"{host}: {playbook.engine.python}: {why}")]
+    if playbook.engine.accepts(version):
+        return []
+    wanted = f"{playbook.engine.version}, which {playbook.name} needs"
+    return [PreflightRefused("engine_version", f"{host}: vLLM {version} is outside {wanted}")]
+
+
+def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
+    on_cpu = survey.engine is not None and survey.engine.on_cpu
+    if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
+        return []
+    if isinstance(survey.facts.gpus, Unknown):
+        return [PreflightRefused("gpus_unknown", f"{host}: {survey.facts.gpus.reason}")]
+    cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
+    if len(cards) < playbook.gpus:
+        what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}"
+        return [PreflightRefused("gpus_missing", what)]
+    small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
+    return [
+        PreflightRefused(
+            "gpu_memory",
+            f"{host}: GPU{card.index} has {card.memory_mib} MiB, {playbook.name} needs {needed:g} GiB a GPU",
+        )
+        for card in small[:1]
+    ]
+
+
+def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
+    owner = survey.observed.listener
+    if not owner or owner.get("ours"):
+        return []
+    who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')}, since {owner.get('since')})"
+    return [
+        PreflightRefused(
+            "port_taken",
+            f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
+            next_command=f"deploy {playbook.name} --host {host} --set port={playbook.port + 1}",
+        )
+    ]
+
+
+def _logout(survey: Survey) -> list[str]:
+    machine = survey.facts.machine
+    if not isinstance(machine, Machine):
+        return []
+    found = []
+    if machine.logout_kills:
+        found.append(
+            "logind ends this user's processes at the last logout (KillUserProcesses), the launch too"
+        )
+    if machine.logout_removes_shm:
+        found.append(
+            "logind removes this user's shared memory at the last logout (RemoveIPC), the launch's too"
+        )
+    return [f"{text}: `loginctl enable-linger` prevents it" for text in found]
+
+
+def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
+    topology, machine = survey.facts.topology, survey.facts.machine
+    if not isinstance(topology, Topology) or not isinstance(machine, Machine):
+        return []
+    no_p2p = () if isinstance(survey.facts.no_p2p, Unknown) else survey.facts.no_p2p
+    suggested = suggest_nccl(topology, sockets=machine.sockets, cpu_vendor=machine.cpu_vendor, no_p2p=no_p2p)
+    shown = {one.name: one.shown for one in environment}
+    return [sentence for _, sentence in unfounded_nccl(shown, suggested)]

@@ -1,0 +1,67 @@
+"""How do a patch's changes get onto a host, and off again?"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+from orchestrator.journal import AppliedPatch
+from orchestrator.remedy.change import Change
+from orchestrator.ssh.host import Host
+
+
+def apply(
+    host: Host, playbook: str, folder: str, change: Change, *, cause: str, foreign_folder: bool
+) -> None:
+    """Write the edited files and put the change on record; the originals are kept on the host first.
+
+    Raises HostError with the host's own refusal ("changed_meanwhile", "foreign_folder", "not_writable", ...).
+    """
+    files: list[dict[str, Any]] = []
+    if change.edits:
+        for name, after in change.edits.after.items():
+            expect = hashlib.sha256(change.edits.before[name]).hexdigest()
+            files.append({"name": name, "expect": expect, "content": base64.b64encode(after).decode()})
+    record = {
+        "flags": dict(change.flags),
+        "environment": dict(change.environment),
+        "why": change.why,
+        "cause": cause,
+    }
+    host.script(
+        "config_files",
+        {
+            "playbook": playbook,
+            "folder": folder,
+            "action": "apply",
+            "patch": change.patch.id,
+            "files": files,
+            "record": record,
+            "foreign_folder": foreign_folder,
+        },
+    )
+
+
+def revert(
+    host: Host, playbook: str, applied: AppliedPatch, *, by_person: bool, foreign_folder: bool
+) -> list[dict[str, str]]:
+    """Put the original bytes back where the patch was applied; gives {name, done} for each file."""
+    files = [
+        {"name": file.name, "before": file.before, "after": file.after, "symlink": file.symlink}
+        for file in applied.files
+    ]
+    answer = host.script(
+        "config_files",
+        {
+            "playbook": playbook,
+            "folder": applied.folder,
+            "action": "restore",
+            "patch": applied.patch,
+            "files": files,
+            "record": {"by_person": by_person},
+            "foreign_folder": foreign_folder,
+        },
+    )
+    done: list[dict[str, str]] = answer["files"]
+    return done

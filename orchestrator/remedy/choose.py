@@ -1,0 +1,51 @@
+"""Which remedy does a failure call for, and when is there none left?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.diagnosis.engine import Diagnosis
+from orchestrator.journal import AppliedPatch
+from orchestrator.outlook import with_consequences
+from orchestrator.plan import Plan, Wishes
+from orchestrator.remedy.change import Change, answering
+from orchestrator.survey import Survey
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The change to make, or why there is none; `revert` is a patch that did not help and is taken back."""
+
+    change: Change | None
+    reason: str = ""
+    revert: AppliedPatch | None = None
+    cost: str = ""
+
+
+def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes) -> Decision:
+    """The remedy of the patch that recognised the failure: once, within its consents, where it changes something."""
+    if diagnosis.finding is None or diagnosis.remedy is None:
+        return Decision(None, "no patch knows this failure")
+    patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
+    if patch.id in wishes.forbidden:
+        return Decision(None, f"{patch.id} would mend it and is forbidden (--no-patch)")
+    applied = survey.history.patch(patch.id)
+    if patch.id in survey.history.tried or applied is not None:
+        back = applied if applied is not None and not applied.confirmed else None
+        taken_back = ", so it was taken back" if back else ""
+        return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
+    change = answering(
+        diagnosis.remedy.actions, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs
+    )
+    if not change.changes_something:
+        advice = "; ".join(diagnosis.remedy.advice) or "its remedy finds nothing to change here"
+        return Decision(None, advice)
+    (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
+    cost = patch.cost
+    if fit.verdict != "unknown":
+        cost += f"; {fit.kv_bytes_per_token:,} B of KV cache a token, context {fit.context}"
+    return Decision(planned, cost=cost)
+
+
+def _text(diagnosis: Diagnosis) -> str:
+    return diagnosis.root_cause.text if diagnosis.root_cause else ""

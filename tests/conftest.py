@@ -1,0 +1,3 @@
+"""Registers the fixtures that several rooms use."""
+
+pytest_plugins = ["tests.sshd"]

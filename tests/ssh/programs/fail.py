@@ -1,0 +1,2 @@
+def main(request):
+    return {}[request["key"]]

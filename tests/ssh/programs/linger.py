@@ -1,0 +1,5 @@
+import time
+
+
+def main(request):
+    time.sleep(request["seconds"])

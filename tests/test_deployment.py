@@ -1,0 +1,273 @@
+"""The whole job over a real sshd, with stand-ins for the engine and the cards (tests/stand_in says what is real)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import stand_in, tiny_mla
+from tests.deploy import Deploy
+from tests.hub import Hub
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+
+REPOSITORY = "deploy-tests/tiny-mla"
+
+
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub")
+    tiny_mla.make(folder / REPOSITORY)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> stand_in.StandIn:
+    return stand_in.make(tmp_path_factory.mktemp("env") / "vllm-0.16.0")
+
+
+@pytest.fixture(scope="module")
+def server(engine: stand_in.StandIn) -> Iterator[Sshd]:
+    running = launch_sshd(Settings(environment={"PATH": engine.path}))
+    yield running
+    end_sshd(running)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Case:
+    """One playbook of its own on the test host, with a Hub to download from."""
+
+    def __init__(self, name: str, server: Sshd, engine: stand_in.StandIn, hub: Hub, folder: Path) -> None:
+        self.name = name
+        self.server = server
+        self.hub = hub
+        self.checkpoint = folder / "checkpoint"
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.path = folder / f"{name}.yaml"
+        self.content = {
+            "model": {"repository": REPOSITORY, "served_name": "tiny"},
+            "checkpoint": {"folder": str(self.checkpoint)},
+            "engine": {"version": ">=0.15", "python": engine.python},
+            "parallel": {"tensor": 8},
+            "context": 256,
+            "environment": {"HF_ENDPOINT": hub.endpoint},
+            "port": free_port(),
+            "needs": {"gpus": 8, "gpu_memory_gib": 90},
+            "ready_timeout": 60,
+        }
+        self.write()
+        self.deploy = Deploy(server, self.path, self.home)
+
+    def write(self) -> None:
+        self.path.write_text(json.dumps(self.content))
+
+    def fault(self, name: str) -> None:
+        self.content["environment"] = {"HF_ENDPOINT": self.hub.endpoint, "STAND_IN_FAULT": name}
+        self.write()
+
+    @property
+    def state(self) -> Path:
+        return self.server.state_home / "deploy" / self.name
+
+    def journal(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines()]
+
+    def actions(self) -> list[object]:
+        return [record["action"] for record in self.journal()]
+
+    def config(self, name: str = "config.json") -> bytes:
+        return (self.checkpoint / name).read_bytes()
+
+
+@pytest.fixture
+def case(
+    request: pytest.FixtureRequest,
+    server: Sshd,
+    engine: stand_in.StandIn,
+    repositories: Path,
+    tmp_path: Path,
+) -> Iterator[Case]:
+    name = request.node.name.removeprefix("test_")[:40].strip("_").replace("[", "-").replace("]", "")
+    with Hub(repositories) as hub:
+        case = Case(name.replace("_", "-"), server, engine, hub, tmp_path)
+        yield case
+        case.deploy("stop", "PLAYBOOK")
+
+
+def original(repositories: Path, name: str) -> bytes:
+    return (repositories / REPOSITORY / name).read_bytes()
+
+
+def test_the_story(case: Case, repositories: Path) -> None:
+    """Download, verify, a refused launch, its root cause, both files patched, a healthy launch; then all back."""
+    shm_before = set(os.listdir("/dev/shm"))
+    left = case.deploy("PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    (finding,) = left.of("finding")
+    assert finding["patch"] == "fp8-kv-mla"
+    root = finding["diagnosis"]["root_cause"]
+    assert root["process"] == "Worker_TP4"
+    assert "No valid attention backend found for cuda" in root["text"]
+    assert len(finding["diagnosis"]["folded"]["processes"]) == 7
+    assert json.loads(case.config())["quantization_config"].get("kv_cache_scheme") is None
+    assert json.loads(case.config("hf_quant_config.json"))["quantization"]["kv_cache_quant_algo"] is None
+    (result,) = left.of("result")
+    assert result["healthy"] and result["changed"]
+    launches = [record["launch"] for record in case.journal() if record["action"] == "launch"]
+    assert launches == [1, 2]
+
+    again = case.deploy("PLAYBOOK", "--json")
+    assert again.code == 0
+    assert [one["changed"] for one in again.of("result")] == [False]
+    assert [record["launch"] for record in case.journal() if record["action"] == "launch"] == [1, 2]
+
+    assert case.deploy("revert", "PLAYBOOK").code == 0
+    for name in ("config.json", "hf_quant_config.json"):
+        assert case.config(name) == original(repositories, name)
+    stopped = case.deploy("stop", "PLAYBOOK", "--json")
+    assert stopped.code == 0
+    status = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
+    assert (status["state"], status["members"]) == ("stopped", [])
+    assert set(os.listdir("/dev/shm")) <= shm_before
+
+
+def test_a_certain_failure_is_repaired_before_the_first_launch(case: Case) -> None:
+    planned = json.loads(case.deploy("plan", "PLAYBOOK", "--json").out)
+    assert planned["predictions"] == []  # neither files nor figures speak of FP8 yet
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    assert left.of("finding") == []
+    assert case.actions() == ["patch", "launch", "outcome"]
+
+
+def test_an_unknown_failure_ends_at_once_with_a_bundle(case: Case) -> None:
+    case.fault("unknown")
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 7, left.out + left.err
+    (error,) = left.of("error")
+    assert "LedgerTornError: page 4 of the ledger is torn" in error["error"]["message"]
+    bundles = list((case.home / ".local/state/deploy/bundles").iterdir())
+    assert len(bundles) == 1
+    assert case.actions().count("launch") == 1
+
+
+def test_the_same_failure_after_its_patch_takes_the_patch_back(case: Case, repositories: Path) -> None:
+    case.fault("stubborn")
+    left = case.deploy("PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 6, left.out + left.err
+    assert case.actions().count("launch") == 2
+    assert case.config() == original(repositories, "config.json")
+    assert case.config("hf_quant_config.json") == original(repositories, "hf_quant_config.json")
+
+
+def test_attempts_are_counted_across_runs(case: Case) -> None:
+    case.fault("unknown")
+    assert case.deploy("PLAYBOOK", "--max-attempts", "2").code == 7
+    assert case.deploy("PLAYBOOK", "--max-attempts", "2").code == 7
+    left = case.deploy("PLAYBOOK", "--max-attempts", "2")
+    assert left.code == 8
+    assert "LedgerTornError" in left.err
+    assert case.actions().count("launch") == 2
+    assert case.deploy("stop", "PLAYBOOK").code == 0
+    assert case.deploy("PLAYBOOK", "--max-attempts", "2").code == 7
+
+
+def test_an_engine_that_is_not_ready_in_time_is_left_alone_and_resumed(case: Case) -> None:
+    case.fault("hang")
+    left = case.deploy("PLAYBOOK", "--timeout", "3")
+    assert left.code == 8, left.out + left.err
+    assert json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"]
+    again = case.deploy("PLAYBOOK", "--timeout", "1")
+    assert again.code == 8
+    assert case.actions().count("launch") == 1
+
+
+def test_health_alone_is_not_believed(case: Case) -> None:
+    case.fault("first-request")
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 7, left.out + left.err
+    assert [record["result"] for record in case.journal() if record["action"] == "outcome"] == ["failed"]
+
+
+def test_remediate_alone_repairs_what_a_run_left_and_never_downloads(case: Case) -> None:
+    forbidden = case.deploy("PLAYBOOK", "--no-predict", "--no-patch", "fp8-kv-mla")
+    assert forbidden.code == 6, forbidden.out + forbidden.err
+    before = len(case.hub.requests)
+    shown = case.deploy("diff", "PLAYBOOK", "--exit-code")
+    assert shown.code == 10
+    assert '-    "kv_cache_scheme": {' in shown.out
+    assert '+        "kv_cache_quant_algo": null' in shown.out
+    left = case.deploy("remediate", "PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    assert len(case.hub.requests) == before
+    assert [one["patch"] for one in left.of("finding")] == ["fp8-kv-mla"]
+
+
+def test_a_missing_consent_leaves_before_anything_is_done(case: Case) -> None:
+    case.content["arguments"] = {"trust-remote-code": True}
+    case.write()
+    left = case.deploy("PLAYBOOK")
+    assert left.code == 4
+    assert "trust-remote-code" in left.err
+    assert not case.checkpoint.exists()
+    assert not (case.state / "journal.jsonl").exists()
+
+
+def test_a_taken_port_names_its_owner_who_stays(case: Case) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", int(str(case.content["port"]))))
+        taken.listen()
+        left = case.deploy("PLAYBOOK")
+        assert left.code == 4
+        assert f"pid {os.getpid()}" in left.err
+        assert f"--set port={int(str(case.content['port'])) + 1}" in left.err
+
+
+def test_two_deployers_one_works_and_the_other_is_told_who(case: Case) -> None:
+    case.fault("hang")
+    with subprocess.Popen(
+        case.deploy.argv("PLAYBOOK"), env=case.deploy.whole_environment, stdout=subprocess.PIPE, text=True
+    ) as first:
+        wait_for(lambda: (case.state / "launches/1/process.json").exists(), first)
+        second = case.deploy("PLAYBOOK")
+        assert second.code == 9
+        assert "bringing it up" in second.err
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=20)
+        assert first.returncode == 130
+    assert json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"]
+
+
+def test_a_killed_run_is_resumed_without_a_second_launch(case: Case) -> None:
+    case.content["ready_timeout"] = 30
+    case.write()
+    with subprocess.Popen(
+        case.deploy.argv("PLAYBOOK"), env=case.deploy.whole_environment, stdout=subprocess.DEVNULL
+    ) as first:
+        wait_for(lambda: (case.state / "launches/1/process.json").exists(), first)
+        first.kill()
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    assert case.actions().count("launch") == 1
+
+
+def wait_for(true: Callable[[], bool], process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
+    import time
+
+    give_up = time.monotonic() + 30
+    while not true():
+        assert process.poll() is None, "the command ended early"
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
