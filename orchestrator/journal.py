@@ -113,15 +113,15 @@ def _patch(history: History, record: Mapping[str, Any]) -> History:
         for file in record.get("files", ())
     )
     old = history.patch(record["patch"])
-    if old is not None:  # put on again after a download restored a file: the other files stay as they were
+    if old is not None:  # put on again, or more of it: what it did before stays in force
         named = {file.name for file in files}
         files = tuple(file for file in old.files if file.name not in named) + files
     new = AppliedPatch(
         patch=record["patch"],
         folder=record["folder"],
         files=files,
-        flags=record.get("flags", {}),
-        environment=record.get("environment", {}),
+        flags={**(old.flags if old else {}), **record.get("flags", {})},
+        environment={**(old.environment if old else {}), **record.get("environment", {})},
         cause=record.get("cause", ""),
         confirmed=old.confirmed if old else False,
     )

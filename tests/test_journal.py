@@ -63,7 +63,8 @@ def test_a_patch_put_on_again_keeps_what_it_knew_of_the_other_files() -> None:
         {"name": "hf_quant_config.json", "before": "c", "after": "d"},
     ]
     again = [{"name": "config.json", "before": "a2", "after": "b2", "symlink": "../x"}]
-    (applied,) = fold([patch(files=both), patch(files=again)]).applied
+    (applied,) = fold([patch(files=both, flags={"--x": "1"}), patch(files=again)]).applied
+    assert applied.flags == {"--x": "1"}
     assert set(applied.files) == {
         FileChange("hf_quant_config.json", "c", "d"),
         FileChange("config.json", "a2", "b2", "../x"),

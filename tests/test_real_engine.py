@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.on_host import procs
 from tests import tiny_mla
 from tests.deploy import Deploy
 from tests.hub import Hub
@@ -112,6 +113,12 @@ class Foreign:
         self.file.unlink(missing_ok=True)
 
 
+def lives(pid: int) -> bool:
+    """A zombie that its parent has not reaped yet is dead."""
+    one = procs.process(pid)
+    return one is not None and one.alive
+
+
 @pytest.fixture(scope="module")
 def site(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
@@ -165,10 +172,10 @@ def test_a_killed_api_server_leaves_orphans_that_restart_ends(site: Site, foreig
     assert isinstance(members, list)
     orphans = {one["pid"] for one in members if one["name"].startswith("VLLM::")}
     assert len(orphans) == 3  # the engine core and two workers
-    assert all(Path(f"/proc/{pid}").exists() for pid in orphans)
+    assert all(lives(pid) for pid in orphans)
     left = site.deploy("restart", "PLAYBOOK", "--json", timeout=LAUNCH_SECONDS)
     assert left.code == 0, left.out[-6000:] + left.err
-    assert not any(Path(f"/proc/{pid}").exists() for pid in orphans)
+    assert not any(lives(pid) for pid in orphans)
     assert site.completes()
     assert foreign.untouched()
 
@@ -188,7 +195,7 @@ def test_stop_leaves_no_process_and_no_shared_memory(site: Site, foreign: Foreig
     assert isinstance(members, list) and members
     left = site.deploy("stop", "PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
-    assert not any(Path(f"/proc/{one['pid']}").exists() for one in members)
+    assert not any(lives(one["pid"]) for one in members)
     assert foreign.untouched()
     ours = [
         path.name

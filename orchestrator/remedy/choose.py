@@ -29,14 +29,16 @@ def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes) -> 
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
     if patch.id in wishes.forbidden:
         return Decision(None, f"{patch.id} would mend it and is forbidden (--no-patch)")
-    applied = survey.history.patch(patch.id)
-    if patch.id in survey.history.tried or applied is not None:
-        back = applied if applied is not None and not applied.confirmed else None
-        taken_back = ", so it was taken back" if back else ""
-        return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
     change = answering(
         diagnosis.remedy.actions, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs
     )
+    applied = survey.history.patch(patch.id)
+    # The files decide only once an explicit option is gone, so their edit may follow it.
+    followed = applied is not None and not applied.files and change.edits is not None and change.edits.edits
+    if (patch.id in survey.history.tried or applied is not None) and not followed:
+        back = applied if applied is not None and not applied.confirmed else None
+        taken_back = ", so it was taken back" if back else ""
+        return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
     if not change.changes_something:
         advice = "; ".join(diagnosis.remedy.advice) or "its remedy finds nothing to change here"
         return Decision(None, advice)

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 def summary(plan: Plan) -> list[str]:
     """The head of a run: host, engine, fit, predictions; each line at most 80 columns."""
     cards = plan.survey.facts.cards
-    gpus = f"{len(cards)}x {cards[0].name} (cc {plan.compute_cap})" if cards else "no GPU"
+    name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
+    gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
     engine = f"vllm {plan.version}" if plan.version else "no engine"
-    lines = [f"{plan.playbook.name} on {plan.host}   {gpus}   {engine}"]
+    lines = wrap(f"{plan.playbook.name} on {plan.host}   ", f"{gpus}, {engine}")
     lines += wrap("  fit        ", plan.fit.reason)
     for one in plan.environment:
         if one.reason:

@@ -1,0 +1,101 @@
+"""Which remedy a failure calls for, and when there is none left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from orchestrator import playbook as playbooks
+from orchestrator.data_folders import shipped
+from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.plan import Wishes, make_plan
+from orchestrator.remedy import catalogue
+from orchestrator.remedy.choose import Decision, choose
+from orchestrator.survey import Survey
+from tests.surveys import FILES, WHOLE, survey
+
+PATCHES = catalogue.load([shipped("patches")])
+KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+REFUSAL = (
+    b"ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, "
+    b"kv_cache_dtype=fp8_e4m3, use_mla=True, use_sparse=False). Reasons: {TRITON_MLA: [kv_cache_dtype not supported]}."
+)
+
+
+def refused(*, argument: bytes = b"") -> Diagnosis:
+    log = [
+        b"(APIServer pid=1) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': 'm'"
+        + argument
+        + b"}",
+        b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783] WorkerProc failed to start.",
+        b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783] Traceback (most recent call last):",
+        b'(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783]   File "/x/cuda.py", line 1, in f',
+        b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783]     raise",
+        b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783] " + REFUSAL,
+    ]
+    found = diagnose(log, context=Context(), patches=PATCHES)
+    assert found.finding is not None and found.finding.patch == "fp8-kv-mla"
+    return found
+
+
+def decide(diagnosis: Diagnosis, found: Survey, **wishes: Any) -> Decision:
+    wanted = Wishes(patches=PATCHES, **wishes)
+    return choose(diagnosis, make_plan("gpu7", KIMI, found, wanted), found, wanted)
+
+
+def patched(**more: Any) -> dict[str, Any]:
+    files = [{"name": name, "before": "a", "after": "b"} for name in FILES]
+    return {"action": "patch", "patch": "fp8-kv-mla", "folder": WHOLE.folder, "files": files, **more}
+
+
+def test_the_files_are_edited_and_the_cost_is_named() -> None:
+    decision = decide(refused(), survey())
+    assert decision.change is not None and decision.change.why == "finding"
+    assert decision.change.edits is not None and set(decision.change.edits.after) == set(FILES)
+    assert "70,272 B" in decision.cost
+
+
+def test_it_is_applied_outside_its_window_too_once_the_engine_refused() -> None:
+    assert decide(refused(), survey(version="0.24.0")).change is not None
+
+
+def test_the_same_failure_after_its_patch_takes_it_back() -> None:
+    journal = [{"action": "launch", "launch": 1}, patched(), {"action": "launch", "launch": 2}]
+    decision = decide(refused(), survey(journal=journal))
+    assert decision.change is None
+    assert decision.revert is not None and decision.revert.patch == "fp8-kv-mla"
+
+
+def test_a_confirmed_patch_stays() -> None:
+    journal = [
+        patched(),
+        {"action": "launch", "launch": 1},
+        {"action": "outcome", "launch": 1, "result": "healthy"},
+        {"action": "launch", "launch": 2},
+    ]
+    decision = decide(refused(), survey(journal=journal))
+    assert (decision.change, decision.revert) == (None, None)
+
+
+def test_a_flag_that_was_dropped_first_leaves_the_edit_for_the_next_failure() -> None:
+    journal = [{"action": "launch", "launch": 1}, patched(files=[], flags={"--kv-cache-dtype": None})]
+    decision = decide(refused(), survey(journal=journal))
+    assert decision.change is not None and decision.change.edits is not None
+
+
+def test_nothing_left_to_edit_is_said() -> None:
+    plain = replace(WHOLE, configs={"config.json": b'{"model_type": "deepseek_v3"}'})
+    decision = decide(refused(), survey(checkpoint=plain))
+    assert decision.change is None and decision.reason
+
+
+def test_a_forbidden_patch_is_named() -> None:
+    decision = decide(refused(), survey(), forbidden=("fp8-kv-mla",))
+    assert decision.change is None and "--no-patch" in decision.reason
+
+
+def test_an_unknown_failure_has_no_remedy() -> None:
+    unknown = diagnose(
+        [b"Traceback (most recent call last):", b"OddError: x"], context=Context(), patches=PATCHES
+    )
+    assert decide(unknown, survey()).change is None
