@@ -22,6 +22,7 @@ from orchestrator.journal import AppliedPatch, History
 from orchestrator.lock import Lock
 from orchestrator.plan import Plan, Wishes, differences, make_plan
 from orchestrator.playbook import Playbook
+from orchestrator.preflight import wants_linger
 from orchestrator.remedy import apply
 from orchestrator.remedy.change import Change
 from orchestrator.remedy.choose import Decision, choose
@@ -158,6 +159,11 @@ class Deployment:
             self._repair_until_healthy(self._patch_and_launch(), lock)
         self._tell_healthy(changed=True)
 
+    def in_force(self) -> tuple[AppliedPatch, ...]:
+        """The patches that are in force, newest first; reads only."""
+        _, history = observe(self.host, self.playbook)
+        return tuple(reversed(history.applied))
+
     def stop(self) -> dict[str, Any]:
         """End the launch with everything that belongs to it."""
         with self._lock("stopping"):
@@ -290,8 +296,18 @@ class Deployment:
             self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
         for change in plan.changes:
             self._apply(plan, change, cause="")
+        if "linger" in self._given and wants_linger(found):
+            self._linger()
         launch = self._server.start(plan)
         return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds)
+
+    def _linger(self) -> None:
+        with self.report.step("linger") as step:
+            done = self.host.run("loginctl enable-linger")
+            if done.rc != 0:
+                said = done.stderr.decode(errors="replace").strip()
+                raise PreflightRefused("linger_refused", f"{self.host.name}: loginctl enable-linger: {said}")
+            step.done = "logind keeps this user's processes and shared memory after the last logout"
 
     def _require_budget(self, history: History) -> None:
         if history.attempts < self.limits.max_attempts:

@@ -91,7 +91,13 @@ def _logout(survey: Survey) -> list[str]:
         found.append(
             "logind removes this user's shared memory at the last logout (RemoveIPC), the launch's too"
         )
-    return [f"{text}: `loginctl enable-linger` prevents it" for text in found]
+    return [f"{text}: --consent linger keeps it (loginctl enable-linger)" for text in found]
+
+
+def wants_linger(survey: Survey) -> bool:
+    """Whether logind would harm the launch once nobody is logged in."""
+    machine = survey.facts.machine
+    return isinstance(machine, Machine) and (machine.logout_kills or machine.logout_removes_shm)
 
 
 def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:

@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ from pathlib import Path
 import pytest
 
 PLAIN_USER = "deploy-test"
+HOST_PATH = f"{Path(getattr(sys, '_base_executable', sys.executable)).resolve().parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin"
+"""The interpreter itself comes first: a version manager's wrapper of it would cost 0.1 s a program."""
 
 
 class NoSshd(Exception):
@@ -189,6 +192,7 @@ def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
     environment = {
         "HOME": str(folder / "home"),
         "XDG_STATE_HOME": str(folder / "state"),
+        "PATH": HOST_PATH,
         **settings.environment,
     }
     config = [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pytest
 from tests import stand_in, tiny_mla
 from tests.deploy import Deploy
 from tests.hub import Hub
-from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+from tests.sshd import PLAIN_USER, NoSshd, Settings, Sshd, end_sshd, launch_sshd, plain_user
 
 REPOSITORY = "deploy-tests/tiny-mla"
 
@@ -35,6 +37,28 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> stand_in.StandIn:
 @pytest.fixture(scope="module")
 def server(engine: stand_in.StandIn) -> Iterator[Sshd]:
     running = launch_sshd(Settings(environment={"PATH": engine.path}))
+    yield running
+    end_sshd(running)
+
+
+@pytest.fixture(scope="module")
+def plain_engine() -> Iterator[stand_in.StandIn]:
+    """Where a user without privileges can read it, on an interpreter that such a user can run."""
+    system = Path("/usr/bin/python3")
+    if not system.exists():
+        pytest.skip("there is no /usr/bin/python3 for a user without privileges")
+    folder = Path(tempfile.mkdtemp(prefix="stand-in-"))
+    folder.chmod(0o755)
+    yield stand_in.make(folder / "vllm-0.16.0", base=system)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def plain_server(plain_engine: stand_in.StandIn) -> Iterator[Sshd]:
+    try:
+        running = launch_sshd(Settings(user=plain_user(), environment={"PATH": plain_engine.path}))
+    except NoSshd as reason:
+        pytest.skip(str(reason))
     yield running
     end_sshd(running)
 
@@ -106,6 +130,23 @@ def case(
         case.deploy("stop", "PLAYBOOK")
 
 
+@pytest.fixture
+def plain_case(
+    plain_server: Sshd, plain_engine: stand_in.StandIn, repositories: Path, tmp_path: Path
+) -> Iterator[Case]:
+    """As a user without privileges, with the checkpoint in place already."""
+    with Hub(repositories) as hub:
+        case = Case("plain", plain_server, plain_engine, hub, tmp_path)
+        case.checkpoint = plain_server.home / "checkpoint"
+        shutil.copytree(repositories / REPOSITORY, case.checkpoint)
+        for path in (case.checkpoint, *case.checkpoint.iterdir()):
+            shutil.chown(path, PLAIN_USER)
+        case.content["checkpoint"] = {"folder": "~/checkpoint"}
+        case.write()
+        yield case
+        case.deploy("stop", "PLAYBOOK")
+
+
 def original(repositories: Path, name: str) -> bytes:
     return (repositories / REPOSITORY / name).read_bytes()
 
@@ -141,6 +182,19 @@ def test_the_story(case: Case, repositories: Path) -> None:
     status = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
     assert (status["state"], status["members"]) == ("stopped", [])
     assert set(os.listdir("/dev/shm")) <= shm_before
+
+
+def test_the_story_of_a_plain_user(plain_case: Case, repositories: Path) -> None:
+    left = plain_case.deploy("PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    assert [one["patch"] for one in left.of("finding")] == ["fp8-kv-mla"]
+    assert (plain_case.checkpoint / "config.json").stat().st_uid == plain_case.checkpoint.stat().st_uid != 0
+    assert plain_case.hub.requests == []
+    assert plain_case.deploy("revert", "PLAYBOOK").code == 0
+    assert plain_case.config() == original(repositories, "config.json")
+    status = json.loads(plain_case.deploy("status", "PLAYBOOK", "--json").out)
+    assert status["state"] == "healthy"
+    assert plain_case.deploy("stop", "PLAYBOOK").code == 0
 
 
 def test_a_certain_failure_is_repaired_before_the_first_launch(case: Case) -> None:

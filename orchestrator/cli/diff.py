@@ -27,10 +27,15 @@ def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
     """
     from orchestrator.cli.session import on_each_host
 
-    return on_each_host(options, lambda deployment: _show(options, deployment, exit_code), **wishes)
+    def work(deployment: Deployment) -> int:
+        differ = show_differences(options, deployment)
+        return DIFFERENCES if exit_code and differ else 0
+
+    return on_each_host(options, work, **wishes)
 
 
-def _show(options: Options, deployment: Deployment, exit_code: bool) -> int:
+def show_differences(options: Options, deployment: Deployment) -> bool:
+    """Print the diffs, the reasons beside them; gives whether there are any."""
     changes = deployment.differences()
     if options.json:
         patches = [
@@ -45,4 +50,4 @@ def _show(options: Options, deployment: Deployment, exit_code: bool) -> int:
             click.echo(change.diff, nl=False)
     if not changes:
         click.echo("no config patch applies", err=True)
-    return DIFFERENCES if exit_code and any(change.diff for change in changes) else 0
+    return any(change.diff for change in changes)

@@ -16,12 +16,14 @@ from orchestrator.cli.options import Options, acting_options, repairing_options,
 @click.option("--no-launch", is_flag=True, help="apply the patch only: clean nothing, start nothing")
 def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -> int:
     """Diagnose the last launch, patch, clean and relaunch; never downloads."""
+    from orchestrator.cli.diff import show_differences
     from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host
     from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:
+            show_differences(options, deployment)
             return show_plan(options, deployment)
         if not no_launch:
             deployment.remediate()

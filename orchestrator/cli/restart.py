@@ -6,18 +6,23 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.options import Options, repairing_options, shared_options
+from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
 
 
 @click.command(epilog="Example:  deploy restart kimi-k2.5 --host 10.1.230.174")
 @shared_options
 @repairing_options
-def restart(options: Options, **wishes: Any) -> int:
+@acting_options
+def restart(options: Options, dry_run: bool, **wishes: Any) -> int:
     """Stop what runs, orphans included, then launch again by the playbook as it is now."""
+    from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host
+    from orchestrator.cli.stop import would_stop
     from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
+        if dry_run:
+            return would_stop(deployment) or show_plan(options, deployment)
         deployment.restart()
         return 0
 

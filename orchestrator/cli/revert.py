@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import Options, acting_options, shared_options
 
 
 @click.command(epilog="Example:  deploy revert kimi-k2.5 --host 10.1.230.174")
@@ -12,8 +12,9 @@ from orchestrator.cli.options import Options, shared_options
 @click.option(
     "--patch", "patch_id", metavar="ID", help="only this patch; all of them otherwise, newest first"
 )
+@acting_options
 @click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent")
-def revert(options: Options, patch_id: str | None, consents: tuple[str, ...]) -> int:
+def revert(options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool) -> int:
     """Put back the original bytes of every patched file and forget what patches set.
 
     A launch that runs keeps what it read at its start until it is restarted.
@@ -22,6 +23,15 @@ def revert(options: Options, patch_id: str | None, consents: tuple[str, ...]) ->
     from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
+        if dry_run:
+            for one in deployment.in_force():
+                if patch_id in (None, one.patch):
+                    files = [file.name for file in one.files]
+                    text = (
+                        f"would take {one.patch} back: {', '.join(files) or 'options only'} in {one.folder}"
+                    )
+                    deployment.report.emit("note", text, patch=one.patch, files=files)
+            return 0
         taken_back = deployment.revert(patch_id)
         if not taken_back:
             deployment.report.emit("note", "no patch is in force; nothing to revert", changed=False)

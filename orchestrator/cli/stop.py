@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import Options, acting_options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy stop kimi-k2.5 --host 10.1.230.174")
 @shared_options
-def stop(options: Options) -> int:
+@acting_options
+def stop(options: Options, dry_run: bool) -> int:
     """End the launch with every process of its own, remove its shared memory, wait for the GPUs' memory.
 
     Processes and files of others are never touched.
     """
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
+        if dry_run:
+            return would_stop(deployment)
         deployment.stop()
         return 0
 
     return on_each_host(options, work)
+
+
+def would_stop(deployment: Deployment) -> int:
+    """Say which processes a stop would end."""
+    members = deployment.status()["members"]
+    for one in members:
+        deployment.report.emit("note", f"would end pid {one['pid']} ({one['name']})", pid=one["pid"])
+    if not members:
+        deployment.report.emit(
+            "note", "nothing of this deployment lives; a stop would only clean shared memory"
+        )
+    return 0

@@ -25,7 +25,7 @@ def test_the_flagship() -> None:
     found = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
     assert command(found) == (
         *HEAD,
-        *("--served-model-name", "kimi-k2.5", "--host", "127.0.0.1", "--port", "8000"),
+        *("--served-model-name", "kimi-k2.5", "--host", "0.0.0.0", "--port", "8000"),
         *("--tensor-parallel-size", "8", "--max-model-len", "131072"),
         *("--tool-call-parser", "kimi_k2", "--enable-auto-tool-choice", "--reasoning-parser", "kimi_k2"),
         "--trust-remote-code",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import HostError
+from orchestrator.errors import CheckpointError, HostError, PreflightRefused
 from orchestrator.ssh.answers import Answer, HostTraceback, Program, last_answer, no_answer, read_line
 
 PROGRAM = Program("gpu", "facts", "python3")
@@ -29,7 +29,14 @@ def test_the_answer_is_found_among_noise() -> None:
 def test_an_error_keeps_code_and_message() -> None:
     with pytest.raises(HostError) as caught:
         read_line(PROGRAM, b'{"error": {"code": "lock_held", "message": "Held by ada."}}')
-    assert (caught.value.code, caught.value.message) == ("lock_held", "Held by ada.")
+    assert (caught.value.code, caught.value.message) == ("lock_held", "gpu: Held by ada.")
+
+
+def test_a_refusal_leaves_with_the_exit_code_of_its_kind() -> None:
+    with pytest.raises(PreflightRefused):
+        read_line(PROGRAM, b'{"error": {"code": "foreign_folder", "message": "Not yours."}}')
+    with pytest.raises(CheckpointError):
+        read_line(PROGRAM, b'{"error": {"code": "changed_meanwhile", "message": "It changed."}}')
 
 
 def test_an_exception_names_program_and_host() -> None:

@@ -140,7 +140,7 @@ class TestScript:
     def test_refusal_keeps_its_code(self, host: Host, private: bool) -> None:
         with pytest.raises(HostError) as caught:
             host.script("refuse", {"code": "some_code"}, private=private)
-        assert (caught.value.code, caught.value.message) == ("some_code", "It is refused.")
+        assert (caught.value.code, caught.value.message) == ("some_code", f"{host.name}: It is refused.")
 
     def test_an_exception_brings_its_traceback(self, host: Host, private: bool) -> None:
         with pytest.raises(HostError) as caught:

@@ -7,11 +7,14 @@ a host prints. Everything around them (sshd, processes, shared memory, files, HT
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import huggingface_hub
+
+from tests.sshd import HOST_PATH
 
 HERE = Path(__file__).parent
 VERSION = "0.16.0"
@@ -30,14 +33,28 @@ class StandIn:
     @property
     def path(self) -> str:
         """PATH of a host that has the cards."""
-        return f"{self.folder / 'tools'}{os.pathsep}{os.environ['PATH']}"
+        return f"{self.folder / 'tools'}{os.pathsep}{HOST_PATH}"
 
 
-def make(folder: Path, *, version: str = VERSION, cards: int = 8, compute_cap: str = "12.0") -> StandIn:
-    """Lay the stand-ins out in `folder`; a host's PATH and a playbook's engine.python then point there."""
+def make(
+    folder: Path,
+    *,
+    version: str = VERSION,
+    cards: int = 8,
+    compute_cap: str = "12.0",
+    base: Path | None = None,
+) -> StandIn:
+    """Lay the stand-ins out in `folder`; a host's PATH and a playbook's engine.python then point there.
+
+    `base` is the interpreter behind it, the tests' own unless told: only that one can also download.
+    """
+    own = Path(getattr(sys, "_base_executable", sys.executable))
+    base = base or own
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    series = subprocess.run([base, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
     for name in ("bin", "tools"):
         (folder / name).mkdir(parents=True)
-    packages = folder / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+    packages = folder / "lib" / f"python{series}" / "site-packages"
     for package in ("vllm", "vllm/entrypoints", "vllm/entrypoints/openai"):
         (packages / package).mkdir(parents=True)
         (packages / package / "__init__.py").write_text("")
@@ -46,10 +63,10 @@ def make(folder: Path, *, version: str = VERSION, cards: int = 8, compute_cap: s
     (packages / f"vllm-{version}.dist-info" / "METADATA").write_text(metadata)
     program = (HERE / "api_server.py").read_text()
     (packages / "vllm" / "entrypoints" / "openai" / "api_server.py").write_text(program)
-    (packages / "real.pth").write_text(
-        f"{Path(huggingface_hub.__file__).parents[1]}\n"
-    )  # the download is real
-    base = Path(getattr(sys, "_base_executable", sys.executable))
+    if base == own:
+        (packages / "real.pth").write_text(
+            f"{Path(huggingface_hub.__file__).parents[1]}\n"
+        )  # its download is real
     (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
     (folder / "bin" / "python3").symlink_to(base)
     _nvidia_smi(folder / "tools" / "nvidia-smi", cards, compute_cap)
@@ -65,7 +82,7 @@ def _nvidia_smi(path: Path, cards: int, compute_cap: str) -> None:
     """Answers the queries that the facts ask, by field name, and the topology of two sockets."""
     program = (HERE / "nvidia_smi.py").read_text()
     path.write_text(
-        f"#!{sys.executable}\n"
+        "#!/usr/bin/env python3\n"
         + program.replace("CARDS = 8", f"CARDS = {cards}").replace("12.0", compute_cap)
     )
     path.chmod(0o755)
