@@ -93,7 +93,9 @@ def fold(records: Iterable[Mapping[str, Any]]) -> History:
 
 
 def _launch(history: History, record: Mapping[str, Any]) -> History:
-    return replace(history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None, cleaned=False)
+    return replace(
+        history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None, cleaned=False
+    )
 
 
 def _outcome(history: History, record: Mapping[str, Any]) -> History:

@@ -98,7 +98,12 @@ def _on_host(
     from orchestrator.ssh.connect import open_host
 
     report = _report(options, name)
+    if options.model_dir:
+        folder = _folder(options.model_dir, local=name == "local")
+        checkpoint = playbook.checkpoint.model_copy(update={"folder": folder})
+        playbook = playbook.model_copy(update={"checkpoint": checkpoint})
     with open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys) as host:
+        host.other_python = playbook.engine.python
         deployment = Deployment(host, playbook, report, wishes, limits=limits, ask=_asker(options))
         return work(deployment) or 0
 
