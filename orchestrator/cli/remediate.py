@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy remediate kimi-k2.5 --host 10.1.230.174 --no-launch")
@@ -19,7 +22,6 @@ def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -
     from orchestrator.cli.diff import show_differences
     from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:
@@ -28,10 +30,13 @@ def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():
-            text = (
-                "nothing to patch: no failure on record asks for it, none is certain here, no --patch given"
-            )
-            deployment.report.emit("note", text, changed=False)
+            deployment.report.emit("note", _nothing(deployment), changed=False)
         return 0
 
     return on_each_host(options, work, **wishes)
+
+
+def _nothing(deployment: Deployment) -> str:
+    if forced := ", ".join(deployment.wishes.forced):
+        return f"nothing to patch: the checkpoint is as {forced} leaves it"
+    return "nothing to patch: no failure on record asks for it, none is certain here, no --patch given"
