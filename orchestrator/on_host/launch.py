@@ -14,14 +14,15 @@ from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, boot_id, machine_id, now, state_folder, write_json
 
 # The engine is sent TERM by its parent's process id, or the whole session is: the supervisor outlives
-# both, so that the exit status is always on record. A caught signal is default again in the engine.
+# both, so that the exit status is always on record. A caught signal is default again in the engine. Only
+# builtins follow the engine: a program would be a member of the session, and be ended with it.
 SUPERVISOR = r"""
 trap : TERM INT
 record=$1
 shift
 "$@"
 code=$?
-printf '%s\n' "$code" >"$record.part" && mv -f "$record.part" "$record"
+printf '%s\n' "$code" >"$record"
 exit "$code"
 """
 
