@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
-from orchestrator.engine.server import Server, tokens
+from orchestrator.engine.server import SMOKE_SECONDS, Server, tokens
 from orchestrator.engine.watch import Seen, Watch
+from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
 from orchestrator.plan import Plan
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.patch import Patch
 from orchestrator.report.events import Report, Step
+from orchestrator.report.layout import duration
 from orchestrator.ssh.host import Host
 from orchestrator.survey import endpoint_of, observe
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
 HEALTH_INTERVAL_SECONDS = 0.5
+WORTH_A_WORD_SECONDS = 1.0
+SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
 
 
 @dataclass(frozen=True)
@@ -30,19 +35,25 @@ class Failure:
     launch: int
     seen: Seen
     diagnosis: Diagnosis
+    answer: dict[str, Any] | None = None
+    """Of the first completion, where the engine got as far as that."""
     bundle: str | None = None
     """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
 
     @property
     def cause(self) -> str:
         if self.diagnosis.root_cause:
-            return self.diagnosis.root_cause.text
-        return how_it_ended(self.seen, None)
+            return bundle.redact(self.diagnosis.root_cause.text.encode()).decode()
+        return how_it_ended(self.seen, self.answer)
 
     @property
     def silent(self) -> bool:
         """Whether it ended and the log names no fault: ended from outside, or the machine went down."""
-        return self.seen.state == "exited" and self.diagnosis.verdict in ("healthy", "starting")
+        return (
+            self.seen.state == "exited"
+            and self.answer is None
+            and self.diagnosis.verdict in ("healthy", "starting")
+        )
 
 
 class Attempt:
@@ -60,44 +71,56 @@ class Attempt:
         observed, _ = observe(self._host, self._playbook, launch)
         request = {
             **endpoint_of(self._playbook),
+            **observed.endpoint,
             "playbook": self._playbook.name,
             "launch": launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
         log = str((observed.log or {}).get("path"))
-        with self._report.step(f"launch {launch}") as step:
-            shown = Progress(step)
-            with Watch(
-                self._host, log=log, request=request, on_line=shown.line, on_wait=shown.waited
-            ) as watch:
+        shown = Progress()
+        with Watch(self._host, log=log, request=request, on_line=shown.line, on_wait=shown.waited) as watch:
+            with self._report.step(f"launch {launch}", "starting", limit=ready_seconds) as step:
+                shown.step = step
                 seen = watch.until_ready(ready_seconds)
-                answer = self._server.complete() if seen.state == "ready" else None
-                if answer and answer["ok"]:
+                if seen.state != "ready":
+                    step.state = "failed"
+                    step.done = how_it_ended(seen, None)
+                    return self._failure(plan, launch, seen, watch)
+                step.done = shown.summary
+            with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+                shown.step = step
+                answer = self._server.complete(observed.endpoint)
+                step.data = {"completion": answer}
+                if answer["ok"]:
                     self._record(launch, "healthy")
-                    step.done = f"healthy; {tokens(answer)}"
-                    step.data = {"completion": answer}
+                    step.done = tokens(answer)
                     return None
-                if answer:
-                    seen = watch.until_exit(EXIT_SECONDS)
+                seen = watch.until_exit(EXIT_SECONDS)
                 step.state = "failed"
                 step.done = how_it_ended(seen, answer)
-                return self._failure(plan, launch, seen, watch)
+                return self._failure(plan, launch, seen, watch, answer)
 
-    def _failure(self, plan: Plan, launch: int, seen: Seen, watch: Watch) -> Failure:
+    def _failure(
+        self, plan: Plan, launch: int, seen: Seen, watch: Watch, answer: dict[str, Any] | None = None
+    ) -> Failure:
         context = Context(
             vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.command
         )
         diagnosis = diagnose(watch.log_lines(), context=context, patches=self._patches)
-        failure = Failure(launch, seen, diagnosis)
+        failure = Failure(launch, seen, diagnosis, answer)
         finding = diagnosis.finding.patch if diagnosis.finding else None
-        hung = seen.state == "late" and finding is None
+        hung = seen.state == "late" and answer is None and finding is None
         self._record(launch, "hang" if hung else "failed", cause=failure.cause, finding=finding)
         if finding is not None:
             return failure
-        documents = {"plan": plan.as_json(), "diagnosis": diagnosis.model_dump(mode="json")}
+        documents = {
+            "facts": asdict(plan.survey.facts),
+            "plan": plan.as_json(),
+            "diagnosis": diagnosis.model_dump(mode="json"),
+        }
         name = f"{self._playbook.name}-{self._host.name}-launch{launch}"
         path = bundle.write(name, watch.log_lines(), documents)
-        return Failure(launch, seen, diagnosis, str(path))
+        return replace(failure, bundle=str(path))
 
     def _record(self, launch: int, result: str, **more: Any) -> None:
         record = {"action": "outcome", "launch": launch, "result": result, **more}
@@ -107,31 +130,42 @@ class Attempt:
 class Progress:
     """What a launch is doing, told when it changes and while it is waited for."""
 
-    def __init__(self, step: Step) -> None:
-        self._step = step
+    def __init__(self) -> None:
+        self.step: Step | None = None
         self._startup = StartUp()
         self._told = ""
+        self._reached: dict[str, float] = {}
 
     def line(self, raw: bytes) -> None:
         for line in read([raw]):
             phase = self._startup.feed(line)
+            self._reached.setdefault(phase.name, time.monotonic())
             text = phase_text(phase)
             if text != self._told:
                 self._told = text
-                self._step.progress(
-                    text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds
-                )
+                self._tell(text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds)
 
     def waited(self, seconds: float) -> None:
-        self._step.progress(f"{self._told or 'starting'}, {seconds:.0f}s", waited=round(seconds, 1))
+        self._tell(self._told or "starting", waited=round(seconds, 1))
+
+    def _tell(self, text: str, **data: Any) -> None:
+        if self.step is not None:
+            self.step.progress(text, **data)
+
+    @property
+    def summary(self) -> str:
+        """What a launch spent its time on, as far as it was followed: "weights 3m10s, graphs 41s, healthy"."""
+        spent = []
+        times = [*self._reached.values(), time.monotonic()]
+        for name, began, ended in zip(self._reached, times, times[1:], strict=False):
+            if ended - began >= WORTH_A_WORD_SECONDS:
+                spent.append(f"{SHORT.get(name, name)} {duration(ended - began)}")
+        return ", ".join([*spent, "healthy"])
 
 
 def phase_text(phase: Phase) -> str:
-    """A start-up phase in words: "loading weights 71/119, eta 160s"."""
-    if not phase.total:
-        return phase.name
-    eta = f", eta {phase.eta_seconds}s" if phase.eta_seconds else ""
-    return f"{phase.name} {phase.done}/{phase.total}{eta}"
+    """A start-up phase in words: "loading weights 71/119"."""
+    return f"{phase.name} {phase.done}/{phase.total}" if phase.total else phase.name
 
 
 def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
@@ -147,3 +181,24 @@ def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
     if seen.exit_code > 128:
         return f"the engine was ended by signal {seen.exit_code - 128}"
     return f"the engine ended with exit status {seen.exit_code}"
+
+
+def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployError:
+    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied."""
+    what = f"{host}: launch {failure.launch}"
+    finding = failure.diagnosis.finding
+    if failure.seen.state == "foreign":
+        owner = failure.seen.owner or {}
+        who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
+        return LaunchFailed("foreign_server", f"{what}: {who} answers on its port, and it is not ours")
+    if finding is not None:
+        return LaunchFailed("no_remedy_left", f"{what} failed: {finding.title}. {reason}", next_command=logs)
+    if failure.seen.state == "late" and failure.answer is None:
+        last = f"the last it said: {failure.cause}"
+        return BudgetSpent("not_ready", f"{what} was not healthy in time; {last}", next_command=logs)
+    bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
+    return UnknownFailure(
+        "unknown_cause",
+        f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
+        next_command=logs,
+    )

@@ -13,19 +13,38 @@ from pathlib import Path
 from typing import Any
 
 STARS = b"***"
+_NAMES = (
+    rb"[A-Za-z0-9_.-]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API[_-]?KEY|ACCESS[_-]?KEY|CREDENTIAL)[A-Za-z0-9_-]*"
+)
 _SECRETS = re.compile(
-    rb"""(hf_[A-Za-z0-9]{8,}
-        |(?<=Bearer\ )[A-Za-z0-9._~+/=-]{6,}
-        |(?<=://)[^/\s:@]+:[^/\s@]+(?=@)
-        |(?:(?<=api_key=)|(?<=api-key=)|(?<='api_key':\ )|(?<="api_key":\ )|(?<=--api-key\ ))['"\[]*[^\s'",\]]+
-        |(?:(?<=TOKEN=)|(?<=SECRET=)|(?<=PASSWORD=)|(?<=API_KEY=))['"]?[^\s'",]+)""",
+    rb"""hf_[A-Za-z0-9]{8,}
+        |(?<=://)[^/\s@'"]+(?=@)
+        |(?i:(?<=bearer\ )|(?<=basic\ ))[A-Za-z0-9._~+/=-]{6,}
+        |(?i:(?<=--api-key\ )|(?<=--api-key=)|(?<=--hf-token\ )|(?<=--hf-token=))[^\s]+""",
     re.VERBOSE,
+)
+_SETTINGS = re.compile(
+    rb"""(?P<name>(?<![A-Za-z0-9_.-])"""
+    + _NAMES
+    + rb"""['"]?\ ?[=:]\ ?)
+        (?P<value>\[[^\]]*\]|'[^']*'|"[^"]*"|[^\s,'"}\])]+)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# `max_tokens: 8`, `tokenizer='x'`: counts and names, not secrets.
+_COUNT = re.compile(
+    rb"""(?:max_|num_|_)?\w*tokens\b|\w*tokenizer\w*|token_ids?\b|\w*_tokens\w*""", re.IGNORECASE
 )
 
 
 def redact(text: bytes) -> bytes:
     """Tokens, keys and passwords replaced by stars (vLLM before 0.29 logs its API key in clear)."""
-    return _SECRETS.sub(STARS, text)
+    return _SETTINGS.sub(_hidden, _SECRETS.sub(STARS, text))
+
+
+def _hidden(found: re.Match[bytes]) -> bytes:
+    counts = _COUNT.match(found["name"].strip(b"'\""))
+    harmless = found["value"] in (b"None", b"''", b'""') or found["value"].isdigit()
+    return found[0] if counts or harmless else found["name"] + STARS
 
 
 def folder() -> Path:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from ipaddress import ip_address
+from typing import Any, Literal
 
-from orchestrator.attempt import Attempt, Failure
+from orchestrator.attempt import Attempt, Failure, no_remedy
 from orchestrator.checkpoint import ready
-from orchestrator.engine.server import Server, tokens
-from orchestrator.errors import (
-    BudgetSpent,
-    DeployError,
-    LaunchFailed,
-    PreflightRefused,
-    UnknownFailure,
-    UsageError,
-)
+from orchestrator.engine.server import SMOKE_SECONDS, Server, tokens
+from orchestrator.errors import BudgetSpent, CheckpointError, DeployError, PreflightRefused, UsageError
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
 from orchestrator.lock import Lock
-from orchestrator.plan import Plan, Wishes, differences, make_plan
+from orchestrator.plan import Plan, Wishes, differences, differing, make_plan
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
 from orchestrator.remedy import apply
 from orchestrator.remedy.change import Change
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.events import Report
-from orchestrator.report.panel import finding_panel
+from orchestrator.report.layout import bracketed, duration
+from orchestrator.report.panel import finding, panel_text
 from orchestrator.report.plan_text import summary
 from orchestrator.ssh.host import Host
-from orchestrator.survey import Survey, describe, observe, survey
+from orchestrator.survey import Observed, Survey, describe, endpoint_of, observe, survey
 
+DEADLINE_SECONDS = 30.0
+"""How long one program on the host may take to answer (`Host.script`)."""
+SURVEY_SECONDS = 3 * DEADLINE_SECONDS
 FAILED_GRACE_SECONDS = 1.0
 """Grace for an engine that has failed already: all that is left to do is to be gone."""
 
@@ -45,7 +43,8 @@ class Limits:
 
 
 class Deployment:
-    """One playbook on one host. `ask` puts a question to a person; None where nobody can be asked."""
+    """One playbook on one host. `ask` puts a question to a person, None where nobody can be asked; `again` is how a
+    command names playbook and host so that it reaches the same ones."""
 
     def __init__(
         self,
@@ -56,6 +55,7 @@ class Deployment:
         *,
         limits: Limits | None = None,
         ask: Callable[[str], bool] | None = None,
+        again: str | None = None,
     ) -> None:
         self.host = host
         self.playbook = playbook
@@ -66,7 +66,7 @@ class Deployment:
         self._server = Server(host, playbook, report)
         self._attempt = Attempt(host, playbook, report, wishes.patches)
         self._facts: Facts | None = None
-        self._again = f"{playbook.name} --host {host.name}"
+        self._again = again or f"{playbook.name} --host {host.name}"
 
     def plan(self) -> Plan:
         """What `up` would do; reads only."""
@@ -74,15 +74,22 @@ class Deployment:
 
     def differences(self) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command; reads only."""
-        return differences(self.plan(), self.wishes.allowed)
+        plan = self.plan()
+        self._require_readable(plan.survey)
+        return differences(plan, self.wishes.allowed)
 
     def status(self) -> dict[str, Any]:
         """How the deployment is now; reads only."""
-        return describe(self.host.name, self.playbook, *observe(self.host, self.playbook))
+        return describe(self.host.name, self.playbook, *self._observe())
+
+    def history(self) -> tuple[Mapping[str, Any], ...]:
+        """What was done on this machine, oldest first: the journal's records; reads only."""
+        observed, _ = self._observe()
+        return observed.journal
 
     def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> Iterator[bytes]:
         """The log of a launch, byte for byte; reads only."""
-        observed, _ = observe(self.host, self.playbook, launch)
+        observed, _ = self._observe(launch)
         if observed.log is None:
             raise UsageError(
                 "no_launch",
@@ -101,67 +108,67 @@ class Deployment:
     def up(self) -> None:
         """Bring the playbook up until a completion comes out; raises what keeps it from that."""
         found = self._survey()
-        if found.observed.serves(self.playbook.served_name):
-            return self._confirm(found)
+        if self._confirmed(found):
+            return
         plan = self._permitted(found)
         self._show_plan(plan)
         with self._lock("bringing it up") as lock:
             found = self._survey()
-            failure = self._resume(plan, found)
-            if failure is None or failure.silent:
-                if failure is None and found.observed.alive:
-                    return self._tell_healthy(changed=True)
+            end = self._resume(plan, found)
+            if isinstance(end, Failure) and not end.silent:
+                self._repair_until_healthy(end, lock)
+            elif end != "healthy":
                 ready.make_ready(self.host, self.playbook, self.report, found, consents=self._given)
-                failure = self._patch_and_launch()
-            self._repair_until_healthy(failure, lock)
-        return self._tell_healthy(changed=True)
+                self._launch_until_healthy(lock)
+        self._tell_healthy(plan)
 
     def remediate(self) -> None:
         """Diagnose the last launch, patch, clean, relaunch; never downloads."""
         found = self._survey()
-        if found.observed.serves(self.playbook.served_name):
-            return self._confirm(found)
+        if self._confirmed(found):
+            return
         plan = self._permitted(found)
         with self._lock("remedying") as lock:
-            failure = self._resume(plan, found, even_if_seen=True)
-            if failure is None and found.observed.alive:
-                return self._tell_healthy(changed=True)
-            if failure is None or failure.silent:
+            end = self._resume(plan, found, even_if_seen=True)
+            if isinstance(end, Failure) and not end.silent:
+                self._repair_until_healthy(end, lock)
+            elif end != "healthy":
                 ready.require(self.host, self.playbook, self.report, found)
-                failure = self._patch_and_launch()
-            self._repair_until_healthy(failure, lock)
-        return self._tell_healthy(changed=True)
+                self._launch_until_healthy(lock)
+        self._tell_healthy(plan)
 
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
         found = self._survey()
         plan = self._plan(found)
+        self._require_readable(found)
         self._consents(plan.missing_consents)
         with self._lock("patching"):
             changes = {change.patch.id: change for change in plan.changes}
-            failure = None if found.observed.alive else self._resume(plan, found, even_if_seen=True)
-            if failure is not None and not failure.silent:
-                decision = self._decide(plan, found, failure)
+            end = "nothing" if found.observed.alive else self._resume(plan, found, even_if_seen=True)
+            if isinstance(end, Failure) and not end.silent:
+                decision = self._decide(plan, found, end)
                 if decision.change is not None:
                     changes.setdefault(decision.change.patch.id, decision.change)
-                elif not changes:
-                    raise self._no_remedy(failure, decision)
+                elif not changes and not decision.pending:
+                    raise self._no_remedy(end, decision)
             for change in changes.values():
-                self._apply(plan, change, cause=failure.cause if failure else "")
+                self._apply(plan, change, cause=end.cause if isinstance(end, Failure) else "")
         return tuple(changes.values())
 
     def restart(self) -> None:
-        """Stop what runs, then launch again; a failure is repaired as in `up`."""
-        self._consents(self._plan(self._survey()).missing_consents)
+        """Stop what runs, then launch again; nothing is stopped that could not be started."""
+        found = self._survey()
+        plan = self._permitted(found)
+        ready.require(self.host, self.playbook, self.report, found)
         with self._lock("restarting") as lock:
             self._server.stop(by_person=True)
-            ready.require(self.host, self.playbook, self.report, self._survey())
-            self._repair_until_healthy(self._patch_and_launch(), lock)
-        self._tell_healthy(changed=True)
+            self._launch_until_healthy(lock)
+        self._tell_healthy(plan)
 
     def in_force(self) -> tuple[AppliedPatch, ...]:
         """The patches that are in force, newest first; reads only."""
-        _, history = observe(self.host, self.playbook)
+        _, history = self._observe()
         return tuple(reversed(history.applied))
 
     def stop(self) -> dict[str, Any]:
@@ -169,14 +176,24 @@ class Deployment:
         with self._lock("stopping"):
             return self._server.stop(by_person=True)
 
-    def revert(self, patch_id: str | None) -> tuple[str, ...]:
-        """Put back the original bytes, newest patch first; gives the patches taken back."""
+    def revert(self, patch_id: str | None, *, forget: bool = False) -> tuple[str, ...]:
+        """Put back the original bytes, newest patch first; gives the patches taken back.
+
+        `forget` leaves the files as they are and takes the patches out of force all the same.
+        """
         with self._lock("reverting"):
-            _, history = observe(self.host, self.playbook)
+            _, history = self._observe()
             chosen = [one for one in reversed(history.applied) if patch_id in (None, one.patch)]
+            if patch_id is not None and not chosen:
+                there = ", ".join(one.patch for one in history.applied) or "none"
+                raise UsageError(
+                    "patch_not_in_force",
+                    f"{self.host.name}: {patch_id} is not in force for {self.playbook.name}; in force: {there}",
+                    next_command=f"deploy status {self._again}",
+                )
             for one in chosen:
-                with self.report.step("revert") as step:
-                    done = self._revert(one, by_person=True)
+                with self.report.step("revert", f"taking {one.patch} back", limit=DEADLINE_SECONDS) as step:
+                    done = self._revert(one, by_person=True, forget=forget)
                     files = ", ".join(f"{file['name']}: {file['done']}" for file in done) or "options only"
                     step.done = f"{one.patch}   {files}"
                     step.data = {"patch": one.patch, "files": done}
@@ -188,16 +205,31 @@ class Deployment:
 
     def _lock(self, doing: str) -> Lock:
         if self._facts is None:  # the first program settles by which python all programs are run
-            observe(self.host, self.playbook)
+            self._observe()
         return Lock(self.host, self.playbook.name, doing)
+
+    def _require_readable(self, found: Survey) -> None:
+        if found.checkpoint.broken:
+            names = ", ".join(found.checkpoint.broken)
+            raise CheckpointError(
+                "config_broken",
+                f"{self.host.name}: {names} in {found.checkpoint.folder} is no JSON object",
+                next_command=f"deploy verify {self._again}",
+            )
 
     # Looking and asking
 
     def _survey(self) -> Survey:
         """How things stand now; the facts of the host are read once."""
-        found = survey(self.host, self.playbook, facts=self._facts)
+        what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
+        with self.report.wait("look at", what, limit=SURVEY_SECONDS):
+            found = survey(self.host, self.playbook, facts=self._facts)
         self._facts = found.facts
         return found
+
+    def _observe(self, launch: int | None = None) -> tuple[Observed, History]:
+        with self.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
+            return observe(self.host, self.playbook, launch)
 
     def _plan(self, found: Survey) -> Plan:
         return make_plan(self.host.name, self.playbook, found, self.wishes)
@@ -222,7 +254,7 @@ class Deployment:
                 raise PreflightRefused(
                     "consent_missing",
                     f"{self.host.name}: {self.playbook.name} needs the consent {consent}",
-                    next_command=f"deploy {self._again} --consent {consent}",
+                    next_command=f"{{command}} --consent {consent}",
                 )
             self.wishes = replace(self.wishes, consents=(*self.wishes.consents, consent))
 
@@ -233,76 +265,83 @@ class Deployment:
         for warning in plan.warnings:
             self.report.emit("warning", warning)
 
-    def _confirm(self, found: Survey) -> None:
-        """A launch is in place and says it is healthy: believe it when a completion comes out."""
-        with self.report.step("smoke") as step:
-            answer = self._server.complete()
+    def _confirmed(self, found: Survey) -> bool:
+        """Whether a launch is in place from which a completion comes out; /health alone is not believed."""
+        if not found.observed.serves:
+            return False
+        with self.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+            answer = self._server.complete(found.observed.endpoint)
             step.done = tokens(answer) if answer["ok"] else str(answer["error"])
             step.state = "ok" if answer["ok"] else "failed"
         if not answer["ok"]:
-            raise UnknownFailure(
-                "no_completion",
-                f"{self.host.name}: the engine says it is healthy but completes nothing: {answer['error']}",
-                next_command=f"deploy restart {self._again}",
-            )
-        if found.history.outcome is None or found.history.outcome.result != "healthy":
+            return False
+        if found.outcome is None or found.outcome.result != "healthy":
             record = {"action": "outcome", "launch": found.observed.launch, "result": "healthy"}
             self.host.script("record", {"playbook": self.playbook.name, "record": record})
-        self._tell_healthy(changed=False)
+        plan = self._plan(found)
+        for difference in differing(plan, found.observed.command):
+            self.report.emit(
+                "warning",
+                f"the running launch differs: {difference}; deploy restart {self._again} applies it",
+            )
+        self._tell_healthy(plan, running=found.observed.endpoint)
+        return True
 
-    def _tell_healthy(self, *, changed: bool) -> None:
-        there = self.host.address if self.playbook.listens_openly else "127.0.0.1"
-        url = f"http://{there}:{self.playbook.port}/v1"
+    def _tell_healthy(self, plan: Plan, *, running: Mapping[str, Any] | None = None) -> None:
+        """The closing lines; `running` is where a launch that was found in place answers."""
+        place = running or endpoint_of(self.playbook)
+        open_to_all = not ip_address(place["host"].replace("localhost", "127.0.0.1")).is_loopback
+        url = f"http://{bracketed(self.host.address if open_to_all else '127.0.0.1')}:{place['port']}/v1"
+        done = "nothing to do" if running else f"{duration(self.report.seconds)} in all"
         lines = (
-            f"healthy  {url}   model {self.playbook.served_name}" + ("" if changed else "   nothing to do"),
+            f"healthy  {url}   model {place['model']}   {done}",
             f"  follow  deploy logs {self._again} -f",
             f"  undo    deploy revert {self._again}",
             f"  stop    deploy stop {self._again}",
         )
-        self.report.emit(
-            "result",
-            "\n".join(lines),
-            healthy=True,
-            changed=changed,
-            url=url,
-            model=self.playbook.served_name,
-        )
+        data = {"healthy": True, "changed": running is None, "url": url, "model": place["model"]}
+        self.report.emit("result", "\n".join(lines), **data)
 
     # Launching
 
-    def _resume(self, plan: Plan, found: Survey, *, even_if_seen: bool = False) -> Failure | None:
-        """Follow the launch that is under way, or look at the end of one that nobody has seen end.
-
-        None where there is nothing to resume, or what was resumed is healthy.
-        """
-        launch, outcome = found.observed.launch, found.history.outcome
+    def _resume(
+        self, plan: Plan, found: Survey, *, even_if_seen: bool = False
+    ) -> Failure | Literal["healthy", "nothing"]:
+        """Follow the launch that is under way, or look at the end of one that nobody has seen end."""
+        launch, outcome = found.observed.launch, found.outcome
         if launch is None or (outcome is not None and outcome.result == "stopped"):
-            return None
+            return "nothing"
         seen = outcome is not None and outcome.result != "healthy"
         if seen and not found.observed.alive and not even_if_seen:
-            return None
-        return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds)
+            return "nothing"
+        return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds) or "healthy"
 
     @property
     def _ready_seconds(self) -> float:
         return self.limits.ready_seconds or float(self.playbook.ready_timeout)
 
-    def _patch_and_launch(self) -> Failure | None:
+    def _launch_until_healthy(self, lock: Lock) -> None:
+        self._repair_until_healthy(self._patch_and_launch(lock), lock)
+
+    def _patch_and_launch(self, lock: Lock) -> Failure | None:
         """One launch by a plan made now; None when it is healthy."""
         found = self._survey()
         plan = self._permitted(found)
         self._require_budget(found.history)
+        lock.require()
         if found.observed.launch is not None and not found.history.cleaned:
             self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
         for change in plan.changes:
             self._apply(plan, change, cause="")
         if "linger" in self._given and wants_linger(found):
             self._linger()
-        launch = self._server.start(plan)
+        lock.require()
+        with self.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
+            launch = self._server.start(plan)
         return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds)
 
     def _linger(self) -> None:
-        with self.report.step("linger") as step:
+        with self.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:
             done = self.host.run("loginctl enable-linger")
             if done.rc != 0:
                 said = done.stderr.decode(errors="replace").strip()
@@ -328,30 +367,42 @@ class Deployment:
             found = self._survey()
             plan = self._plan(found)
             decision = self._decide(plan, found, failure)
-            if decision.change is None:
+            change = decision.change
+            if change is None and not decision.pending:
                 raise self._no_remedy(failure, decision)
-            self._consents(tuple(one for one in decision.change.consents if one not in self._given))
             self._require_budget(found.history)
-            self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
-            self._apply(plan, decision.change, cause=failure.cause)
-            failure = self._patch_and_launch()
+            if change is not None:
+                self._consents(tuple(one for one in change.consents if one not in self._given))
+                lock.require()
+                self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
+                self._apply(plan, change, cause=failure.cause)
+            failure = self._patch_and_launch(lock)
 
     def _decide(self, plan: Plan, found: Survey, failure: Failure) -> Decision:
-        decision = choose(failure.diagnosis, plan, found, self.wishes)
+        decision = choose(failure.diagnosis, plan, found, self.wishes, launch=failure.launch)
+        words = finding(
+            failure.diagnosis,
+            decision,
+            launch=failure.launch,
+            known=len(self.wishes.patches),
+            bundle=failure.bundle,
+        )
+        diff = decision.change.diff if decision.change else None
         self.report.emit(
             "finding",
-            finding_panel(failure.diagnosis, decision, launch=failure.launch),
+            panel_text(words, diff or ""),
             step=f"launch {failure.launch}",
             diagnosis=failure.diagnosis.model_dump(mode="json"),
             patch=decision.change.patch.id if decision.change else None,
-            diff=decision.change.diff if decision.change else None,
+            diff=diff,
+            panel=words,
         )
         if decision.revert is not None:
             self._revert(decision.revert, by_person=False)
         return decision
 
     def _apply(self, plan: Plan, change: Change, *, cause: str) -> None:
-        with self.report.step("patch") as step:
+        with self.report.step("patch", change.patch.id, limit=DEADLINE_SECONDS) as step:
             apply.apply(
                 self.host,
                 self.playbook.name,
@@ -363,30 +414,17 @@ class Deployment:
             step.done = f"{change.patch.id} ({change.why}): {change.action}"
             step.data = {"patch": change.patch.id, "why": change.why, "diff": change.diff}
 
-    def _revert(self, applied: AppliedPatch, *, by_person: bool) -> list[dict[str, str]]:
-        consent = "foreign-folder" in self._given
+    def _revert(
+        self, applied: AppliedPatch, *, by_person: bool, forget: bool = False
+    ) -> list[dict[str, str]]:
         return apply.revert(
-            self.host, self.playbook.name, applied, by_person=by_person, foreign_folder=consent
+            self.host,
+            self.playbook.name,
+            applied,
+            by_person=by_person,
+            foreign_folder="foreign-folder" in self._given,
+            forget=forget,
         )
 
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
-        what = f"{self.host.name}: launch {failure.launch}"
-        logs = f"deploy logs {self._again}"
-        finding = failure.diagnosis.finding
-        if failure.seen.state == "foreign":
-            owner = failure.seen.owner or {}
-            who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
-            return LaunchFailed("foreign_server", f"{what}: port {self.playbook.port} is answered by {who}")
-        if finding is not None:
-            return LaunchFailed(
-                "no_remedy_left", f"{what} failed: {finding.title}. {decision.reason}", next_command=logs
-            )
-        if failure.seen.state == "late":
-            last = f"the last it said: {failure.cause}"
-            return BudgetSpent("not_ready", f"{what} was not healthy in time; {last}", next_command=logs)
-        bundle = f". Log, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
-        return UnknownFailure(
-            "unknown_cause",
-            f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
-            next_command=logs,
-        )
+        return no_remedy(failure, decision.reason, host=self.host.name, logs=f"deploy logs {self._again}")

@@ -38,6 +38,8 @@ class AppliedPatch:
     flags: Mapping[str, str | None] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
     cause: str = ""
+    launch: int = 0
+    """The last launch before it was applied: only a later one can tell whether it helps."""
     confirmed: bool = False
 
 
@@ -63,14 +65,18 @@ class History:
     """Of the last launch; None while nobody has seen how it ended up."""
     applied: tuple[AppliedPatch, ...] = ()
     """Oldest first."""
-    tried: tuple[str, ...] = ()
-    """Patches applied within the open incident, those reverted included."""
+    tried: Mapping[str, int] = field(default_factory=dict)
+    """Patches applied within the open incident, those reverted included, and the launch before each."""
     cleaned: bool = True
     """Whether the last launch was stopped and what it left was cleaned."""
     machine: str | None = None
 
     def patch(self, patch_id: str) -> AppliedPatch | None:
         return next((one for one in self.applied if one.patch == patch_id), None)
+
+    def within(self, folder: str) -> History:
+        """The same, with the patches of one checkpoint's folder alone."""
+        return replace(self, applied=tuple(one for one in self.applied if one.folder == folder))
 
     @property
     def flags(self) -> dict[str, str | None]:
@@ -106,7 +112,7 @@ def _outcome(history: History, record: Mapping[str, Any]) -> History:
     if outcome.result != "healthy":
         return replace(history, outcome=outcome)
     confirmed = tuple(replace(one, confirmed=True) for one in history.applied)
-    return replace(history, outcome=outcome, attempts=0, applied=confirmed, tried=())
+    return replace(history, outcome=outcome, attempts=0, applied=confirmed, tried={})
 
 
 def _patch(history: History, record: Mapping[str, Any]) -> History:
@@ -114,7 +120,8 @@ def _patch(history: History, record: Mapping[str, Any]) -> History:
         FileChange(file["name"], file["before"], file["after"], file.get("symlink"))
         for file in record.get("files", ())
     )
-    old = history.patch(record["patch"])
+    old = history.within(record["folder"]).patch(record["patch"])
+    launch = history.launch or 0
     if old is not None:  # put on again, or more of it: what it did before stays in force
         named = {file.name for file in files}
         files = tuple(file for file in old.files if file.name not in named) + files
@@ -125,16 +132,21 @@ def _patch(history: History, record: Mapping[str, Any]) -> History:
         flags={**(old.flags if old else {}), **record.get("flags", {})},
         environment={**(old.environment if old else {}), **record.get("environment", {})},
         cause=record.get("cause", ""),
+        launch=launch,
         confirmed=old.confirmed if old else False,
     )
-    others = tuple(one for one in history.applied if one.patch != new.patch)
-    return replace(history, applied=(*others, new), tried=(*history.tried, new.patch))
+    others = tuple(one for one in history.applied if one is not old)
+    return replace(history, applied=(*others, new), tried={**history.tried, new.patch: launch})
 
 
 def _revert(history: History, record: Mapping[str, Any]) -> History:
-    others = tuple(one for one in history.applied if one.patch != record["patch"])
+    others = tuple(
+        one
+        for one in history.applied
+        if one.patch != record["patch"] or one.folder != record.get("folder", one.folder)
+    )
     if record.get("by_person"):
-        return replace(history, applied=others, attempts=0, tried=())
+        return replace(history, applied=others, attempts=0, tried={})
     return replace(history, applied=others)
 
 
@@ -142,7 +154,7 @@ def _stop(history: History, record: Mapping[str, Any]) -> History:
     history = replace(history, cleaned=True)
     if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
         history = replace(history, outcome=Outcome(history.launch, "stopped"))
-    return replace(history, attempts=0, tried=()) if record.get("by_person") else history
+    return replace(history, attempts=0, tried={}) if record.get("by_person") else history
 
 
 _STEPS = {"launch": _launch, "outcome": _outcome, "patch": _patch, "revert": _revert, "stop": _stop}

@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import getpass
 import json
+import queue
 import socket
 import threading
 from types import TracebackType
 
-from orchestrator.errors import HostError, Locked
+from orchestrator.errors import DeployError, HostError, Locked
 from orchestrator.ssh.host import Host
 
 HEARTBEAT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
 PATIENCE_SECONDS = 1.0
+ANSWER_SECONDS = 30.0
 
 
 class Lock:
@@ -34,14 +36,20 @@ class Lock:
             },
         )
         self._ended = threading.Event()
+        self._lost = False
+        self._answered: queue.Queue[object] = queue.Queue()
         self._heart = threading.Thread(target=self._beat, daemon=True)
+        self._ear = threading.Thread(target=self._listen, daemon=True)
 
     def __enter__(self) -> Lock:
+        self._ear.start()
         try:
-            answer = next(iter(self._stream.values()), None)
-        except BaseException:
+            answer = self._answered.get(timeout=ANSWER_SECONDS)
+        except queue.Empty:
+            answer = None
+        if isinstance(answer, BaseException):
             self._stream.close()
-            raise
+            raise answer
         if not isinstance(answer, dict) or "locked" not in answer:
             self._stream.close()
             raise self._refusal(answer)
@@ -54,15 +62,36 @@ class Lock:
         self._ended.set()
         self._stream.close()
         self._heart.join()
+        self._ear.join()
+
+    def require(self) -> None:
+        """Raise HostError("lock_lost") where the lock is no longer held: somebody else may be at work by now."""
+        if self._lost:
+            raise HostError(
+                "lock_lost",
+                f"{self._host.name}: the lock on {self._playbook} was lost; what was launched goes on",
+                next_command="{command}",
+            )
 
     def doing(self, what: str) -> None:
         """Tell others who look at the lock what is being done now."""
+        self.require()
         self._stream.write(json.dumps({"doing": what}).encode() + b"\n")
 
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT_SECONDS):
             with contextlib.suppress(HostError, OSError):  # a lost connection shows where it matters
                 self._stream.write(b"\n")
+
+    def _listen(self) -> None:
+        """The program answers once and then lives as long as the lock is held."""
+        try:
+            for value in self._stream.values():
+                self._answered.put(value)
+        except (DeployError, OSError) as error:
+            self._answered.put(error)
+        self._lost = not self._ended.is_set()
+        self._answered.put(None)
 
     def _refusal(self, answer: object) -> Exception:
         if not isinstance(answer, dict):

@@ -21,11 +21,16 @@ QUANTISED = ("fp8", "nvfp4")
 CONFIG = "config.json"
 
 
-def adjusted(survey: Survey, changes: Sequence[Change] = ()) -> Adjustments:
+def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ()) -> Adjustments:
     """What the patches in force and these changes set and take away."""
     standing = Adjustments(flags=dict(survey.history.flags), environment=dict(survey.history.environment))
     for change in changes:
         standing = standing.then(change.flags, change.environment)
+    asked = standing.flags.get("max-model-len")
+    if isinstance(asked, str) and asked.isdecimal() and int(asked) > playbook.context:
+        # what a patch left room for once says nothing against a shorter context that is asked for now
+        flags = {name: value for name, value in standing.flags.items() if name != "max-model-len"}
+        return Adjustments(flags=flags, environment=standing.environment)
     return standing
 
 
@@ -34,7 +39,10 @@ def command(
 ) -> tuple[str, ...]:
     """The engine's command line once the changes are in."""
     return engine_command(
-        playbook, python=python, folder=survey.checkpoint.folder, adjustments=adjusted(survey, changes)
+        playbook,
+        python=python,
+        folder=survey.checkpoint.folder,
+        adjustments=adjusted(playbook, survey, changes),
     )
 
 

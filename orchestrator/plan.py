@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator import outlook, preflight
+from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.engine import sizing
 from orchestrator.engine.environment import Variable, engine_environment, removed_variables
 from orchestrator.errors import DeployError
@@ -125,7 +126,7 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes) -> 
     wanted, skipped = _changes(playbook, survey, wishes, version)
     changes, fit = outlook.with_consequences(playbook, survey, version, wanted)
     command = outlook.command(playbook, survey, changes, python=python)
-    adjusted = outlook.adjusted(survey, changes)
+    adjusted = outlook.adjusted(playbook, survey, changes)
     environment = engine_environment(playbook, adjusted)
     warnings = preflight.warnings(survey, version, command, environment)
     if fit.verdict in ("borderline", "does_not_fit"):
@@ -161,6 +162,16 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
         elif unjudged and patch.window is not None:
             found.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
     return tuple(change for change in found.values() if change.changes_something)
+
+
+def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """How the command of a running launch differs from what would be started now, an option each."""
+    then, now = arguments_of(tuple((command or {}).get("argv") or ())), arguments_of(plan.command)
+    if not then:
+        return ()
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    shown = [(name.replace("_", "-"), then.get(name, "not set"), now.get(name, "not set")) for name in names]
+    return tuple(f"--{name} is {before}, asked is {after}" for name, before, after in shown)
 
 
 def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, gather
-from orchestrator.journal import History, fold
+from orchestrator.journal import History, Outcome, fold
 from orchestrator.playbook import Playbook
 from orchestrator.ssh.host import Host
 
@@ -25,6 +27,8 @@ class Checkpoint:
     owner_uid: int | None
     owned_by_us: bool
     configs: Mapping[str, bytes]
+    broken: tuple[str, ...]
+    """Config files that are no JSON objects, so that nothing can be said about them."""
     too_large: tuple[str, ...]
     index: Mapping[str, Any] | None
     manifest: Mapping[str, Any] | None
@@ -58,13 +62,18 @@ class Observed:
     health: int | None
     models: tuple[str, ...]
     listener: Mapping[str, Any] | None
+    endpoint: Mapping[str, Any]
+    """Where it was asked: host, port and model of the launch that lives, else of the playbook."""
     started_at: str | None
     shm: Mapping[str, int]
+    journal: tuple[Mapping[str, Any], ...] = ()
+    """What was done on this machine, oldest first."""
 
-    def serves(self, model: str) -> bool:
-        """Whether our own living launch answers and lists the model."""
+    @property
+    def serves(self) -> bool:
+        """Whether our own living launch answers and lists its model."""
         ours = bool(self.listener and self.listener.get("ours"))
-        return self.alive and self.health == 200 and ours and model in self.models
+        return self.alive and self.health == 200 and ours and self.endpoint["model"] in self.models
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,24 @@ class Survey:
     checkpoint: Checkpoint
     observed: Observed
     history: History
+    """With the patches of this checkpoint's folder alone."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the last launch ended up; None while nobody has seen it."""
+        outcome = self.history.outcome
+        return outcome if outcome is not None and outcome.launch == self.observed.launch else None
+
+    @property
+    def patched(self) -> dict[str, str]:
+        """Config files that are as a patch of ours left them, and which patch."""
+        now = {name: hashlib.sha256(content).hexdigest() for name, content in self.checkpoint.configs.items()}
+        return {
+            file.name: one.patch
+            for one in self.history.applied
+            for file in one.files
+            if now.get(file.name) == file.after
+        }
 
     @property
     def engine(self) -> Engine | None:
@@ -86,7 +113,8 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     facts = facts or gather(host, engine_python=playbook.engine.python, folder=playbook.folder)
     found = host.script("inspect_checkpoint", {"folder": playbook.folder, "playbook": playbook.name})
     observed, history = observe(host, playbook)
-    return Survey(facts=facts, checkpoint=checkpoint(found), observed=observed, history=history)
+    there = checkpoint(found)
+    return Survey(facts=facts, checkpoint=there, observed=observed, history=history.within(there.folder))
 
 
 def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
@@ -97,7 +125,8 @@ def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[
     process = seen["process"] or {}
     observed = Observed(
         launch=seen["launch"],
-        alive=bool(process.get("alive")),
+        # The supervisor may be gone while the engine that it started still answers.
+        alive=bool(process.get("alive")) or bool((seen["listener"] or {}).get("ours")),
         members=tuple(process.get("members", ())),
         exit_code=process.get("exit_code"),
         command=seen["command"],
@@ -105,12 +134,13 @@ def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[
         health=seen["health"],
         models=tuple(seen["models"]),
         listener=seen["listener"],
+        endpoint=seen["endpoint"],
         started_at=process.get("started_at"),
         shm=seen["shm"],
+        # a home folder shared between machines holds the records of all of them
+        journal=tuple(record for record in seen["journal"] if record.get("machine") == seen["machine"]),
     )
-    # a home folder shared between machines holds the records of all of them
-    own = [record for record in seen["journal"] if record.get("machine") == seen["machine"]]
-    return observed, fold(own)
+    return observed, fold(observed.journal)
 
 
 def endpoint_of(playbook: Playbook) -> dict[str, Any]:
@@ -123,17 +153,27 @@ def endpoint_of(playbook: Playbook) -> dict[str, Any]:
 
 def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
     """The answer of `on_host/inspect_checkpoint.py` as a value."""
+    configs = {name: base64.b64decode(content) for name, content in found["configs"].items()}
+    broken = tuple(name for name, content in configs.items() if not _is_object(content))
     return Checkpoint(
         exists=found["exists"],
         folder=found["folder"],
         owner_uid=found["owner_uid"],
         owned_by_us=found["owned_by_us"],
-        configs={name: base64.b64decode(content) for name, content in found["configs"].items()},
+        configs={name: content for name, content in configs.items() if name not in broken},
+        broken=broken,
         too_large=tuple(found["too_large"]),
         index=found["index"],
         manifest=found["manifest"],
         free_bytes=found["disk"]["free_bytes"],
     )
+
+
+def _is_object(content: bytes) -> bool:
+    try:
+        return isinstance(json.loads(content), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def describe(host: str, playbook: Playbook, observed: Observed, history: History) -> dict[str, Any]:
@@ -142,7 +182,7 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
     return {
         "host": host,
         "playbook": playbook.name,
-        "state": _state(observed, history, playbook.served_name),
+        "state": _state(observed, history),
         "launch": observed.launch,
         "started_at": observed.started_at,
         "exit_code": observed.exit_code,
@@ -163,10 +203,10 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
     }
 
 
-def _state(observed: Observed, history: History, model: str) -> str:
+def _state(observed: Observed, history: History) -> str:
     if observed.launch is None:
         return "never launched"
-    if observed.serves(model):
+    if observed.serves:
         return "healthy"
     if observed.alive:
         return "starting" if history.outcome is None else "running, not healthy"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
-import subprocess
 import sys
+import unittest.mock
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from orchestrator.cli.main import run
 from tests.sshd import Sshd
 
 
@@ -46,17 +49,18 @@ class Deploy:
         reach = ["--host", self.server.alias, "--ssh-config", self.server.ssh_config]
         return [sys.executable, "-m", "orchestrator.cli.main", *named, *reach]
 
-    def __call__(self, *words: str, timeout: float = 90.0) -> Left:
-        done = subprocess.run(
-            self.argv(*words),
-            env=self.whole_environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
-        return Left(done.returncode, done.stdout, done.stderr)
+    def __call__(self, *words: str) -> Left:
+        """Run it in this process, which spares half a second of imports a command; `argv` is for real processes."""
+        arguments = self.argv(*words)[3:]
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+        with (
+            unittest.mock.patch.dict(os.environ, self.whole_environment, clear=True),
+            unittest.mock.patch.object(sys, "argv", ["deploy", *arguments]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = run(arguments)
+        return Left(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
 
     @property
     def whole_environment(self) -> dict[str, str]:

@@ -53,6 +53,7 @@ NO_FILES = Checkpoint(
     owner_uid=None,
     owned_by_us=False,
     configs={},
+    broken=(),
     too_large=(),
     index=None,
     manifest=None,
@@ -83,6 +84,7 @@ NEVER_LAUNCHED = Observed(
     health=None,
     models=(),
     listener=None,
+    endpoint={"host": "0.0.0.0", "port": 8000, "model": "kimi-k2.5"},
     started_at=None,
     shm={"entries": 0, "bytes": 0},
 )
@@ -136,5 +138,5 @@ def survey(
         no_p2p=UNASKED,
         gpu_processes=UNASKED,
     )
-    history: History = fold(journal or [])
+    history: History = fold(journal or []).within(checkpoint.folder)
     return Survey(facts=facts, checkpoint=checkpoint, observed=observed, history=history)

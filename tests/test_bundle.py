@@ -19,6 +19,15 @@ from orchestrator import bundle
         (b"vllm serve m --api-key sk-verysecret --port 1", b"sk-verysecret"),
         (b"https://user:pass1234@mirror/x", b"pass1234"),
         (b"VLLM_API_KEY=topsecret", b"topsecret"),
+        (b"{'VLLM_API_KEY': 'topsecret'}", b"topsecret"),
+        (b"VLLM_API_KEY: topsecret", b"topsecret"),
+        (b"{'HF_TOKEN': 'tok123'}", b"tok123"),
+        (b"hf_token='tok123', tokenizer='m'", b"tok123"),
+        (b"AWS_SECRET_ACCESS_KEY=abc/def", b"abc/def"),
+        (b"Authorization: Basic dXNlcjpwYXNz", b"dXNlcjpwYXNz"),
+        (b"authorization: bearer abc.def-123456", b"abc.def-123456"),
+        (b"https://tok123@host/x", b"tok123"),
+        (b"api_key=['k1secret', 'k2secret']", b"k2secret"),
     ],
 )
 def test_secrets_become_stars(text: bytes, secret: bytes) -> None:
@@ -28,7 +37,10 @@ def test_secrets_become_stars(text: bytes, secret: bytes) -> None:
 
 
 def test_what_is_no_secret_stays() -> None:
-    text = b"ValueError: max_num_batched_tokens=8192 tokens: 3 hf_quant_config.json --port 8000"
+    text = (
+        b"ValueError: max_num_batched_tokens=8192 tokens: 3 hf_quant_config.json --port 8000 tokenizer='/m' "
+        b"tokenizer_mode=auto max_tokens: 8, GPU KV cache size: 189,952 tokens hf_token=None token_ids=[1, 2]"
+    )
     assert bundle.redact(text) == text
 
 

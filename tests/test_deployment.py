@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -147,13 +148,19 @@ def plain_case(
         case.deploy("stop", "PLAYBOOK")
 
 
+def shared_memory_of(case: Case) -> set[str]:
+    """Names in /dev/shm that the deployment's processes have mapped."""
+    members = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"]
+    maps = "".join(Path(f"/proc/{one['pid']}/maps").read_text() for one in members)
+    return set(re.findall(r"/dev/shm/(\S+)", maps))
+
+
 def original(repositories: Path, name: str) -> bytes:
     return (repositories / REPOSITORY / name).read_bytes()
 
 
 def test_the_story(case: Case, repositories: Path) -> None:
     """Download, verify, a refused launch, its root cause, both files patched, a healthy launch; then all back."""
-    shm_before = set(os.listdir("/dev/shm"))
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
     (finding,) = left.of("finding")
@@ -177,11 +184,15 @@ def test_the_story(case: Case, repositories: Path) -> None:
     assert case.deploy("revert", "PLAYBOOK").code == 0
     for name in ("config.json", "hf_quant_config.json"):
         assert case.config(name) == original(repositories, name)
+    held = shared_memory_of(case)
+    assert len(held) >= 8
     stopped = case.deploy("stop", "PLAYBOOK", "--json")
     assert stopped.code == 0
     status = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
     assert (status["state"], status["members"]) == ("stopped", [])
-    assert set(os.listdir("/dev/shm")) <= shm_before
+    assert not held & set(os.listdir("/dev/shm"))
+    (*_, last) = [record for record in case.journal() if record["action"] == "stop"]
+    assert held <= set(last["shm_removed"])  # type: ignore[call-overload]
 
 
 def test_the_story_of_a_plain_user(plain_case: Case, repositories: Path) -> None:
@@ -267,6 +278,57 @@ def test_remediate_alone_repairs_what_a_run_left_and_never_downloads(case: Case)
     assert left.code == 0, left.out + left.err
     assert len(case.hub.requests) == before
     assert [one["patch"] for one in left.of("finding")] == ["fp8-kv-mla"]
+
+
+def test_a_patch_that_was_applied_after_the_failure_is_tried_before_it_is_judged(case: Case) -> None:
+    assert case.deploy("PLAYBOOK", "--no-predict", "--no-patch", "fp8-kv-mla").code == 6
+    patched = case.deploy("remediate", "PLAYBOOK", "--no-predict", "--no-launch", "--json")
+    assert patched.code == 0, patched.out + patched.err
+    assert case.actions().count("launch") == 1
+    left = case.deploy("remediate", "PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    assert "revert" not in case.actions()
+    assert case.actions().count("launch") == 2
+
+
+def test_restart_stops_nothing_that_it_could_not_start_again(case: Case) -> None:
+    assert case.deploy("PLAYBOOK").code == 0
+    shard = case.checkpoint / "model-00002-of-00006.safetensors"
+    shard.write_bytes(shard.read_bytes()[:-10])
+    left = case.deploy("restart", "PLAYBOOK")
+    assert left.code == 5
+    assert shard.name in left.err
+    assert json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["state"] == "healthy"
+    asked = case.deploy("PLAYBOOK", "--set", f"port={free_port()}", "--json")
+    assert asked.code == 0
+    assert [one["changed"] for one in asked.of("result")] == [False]
+    assert "--port is" in asked.of("warning")[0]["text"]
+
+
+def test_a_broken_config_is_fetched_again_and_an_edited_one_stays(case: Case, repositories: Path) -> None:
+    case.checkpoint.mkdir()
+    (case.checkpoint / "config.json").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    edited = original(repositories, "generation_config.json") + b"\n\n"
+    (case.checkpoint / "generation_config.json").write_bytes(edited)
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    assert json.loads(case.config())["model_type"] == "deepseek_v3"
+    assert case.config("generation_config.json") == edited
+    assert ["generation_config.json"] in [one.get("kept") for one in left.of("warning")]
+
+
+def test_each_folder_is_reverted_with_its_own_bytes(case: Case, repositories: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for number, folder in enumerate(folders):
+        shutil.copytree(repositories / REPOSITORY, folder)
+        with (folder / "config.json").open("ab") as file:
+            file.write(b"\n" * number)
+        force = ("--no-launch", "--patch", "fp8-kv-mla", "--model-dir", str(folder))
+        assert case.deploy("remediate", "PLAYBOOK", *force).code == 0
+    assert case.deploy("revert", "PLAYBOOK", "--patch", "typo").code == 2
+    assert case.deploy("revert", "PLAYBOOK").code == 0
+    for number, folder in enumerate(folders):
+        assert (folder / "config.json").read_bytes() == original(repositories, "config.json") + b"\n" * number
 
 
 def test_a_missing_consent_leaves_before_anything_is_done(case: Case) -> None:

@@ -31,7 +31,6 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.skipif("DEPLOY_TEST_ENGINE" not in os.environ, reason="DEPLOY_TEST_ENGINE names no engine"),
 ]
-LAUNCH_SECONDS = 420.0
 NAME = "tiny-mla"
 
 
@@ -138,7 +137,7 @@ def foreign() -> Iterator[Foreign]:
 
 
 def test_refused_diagnosed_patched_healthy(site: Site, foreign: Foreign) -> None:
-    left = site.deploy("PLAYBOOK", "--json", timeout=2 * LAUNCH_SECONDS)
+    left = site.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out[-6000:] + left.err
     findings = left.of("finding")
     if not findings:
@@ -174,7 +173,7 @@ def test_a_killed_api_server_leaves_orphans_that_restart_ends(site: Site, foreig
     orphans = {one["pid"] for one in members if one["name"].startswith("VLLM::")}
     assert len(orphans) == 3  # the engine core and two workers
     assert all(lives(pid) for pid in orphans)
-    left = site.deploy("restart", "PLAYBOOK", "--json", timeout=LAUNCH_SECONDS)
+    left = site.deploy("restart", "PLAYBOOK", "--json")
     assert left.code == 0, left.out[-6000:] + left.err
     assert not any(lives(pid) for pid in orphans)
     assert site.completes()

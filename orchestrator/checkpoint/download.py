@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.errors import CheckpointError
+from orchestrator.errors import CheckpointError, DeployError, Locked, PreflightRefused
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,8 @@ class Fetched:
     files: int
     fetched: int
     bytes: int
+    kept: tuple[str, ...] = ()
+    """Small files that somebody edited on the host: they stayed as they are."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,12 @@ class Source:
 
 
 def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
-    """The value of one line of progress.jsonl; raises the CheckpointError of a line that tells a failure."""
+    """The value of one line of progress.jsonl; raises the error of a line that tells a failure."""
     if "error" in line:
         raise failure(str(line["error"]["code"]), str(line["error"]["message"]), source)
     if line.get("done"):
-        return Fetched(line["commit"], line["files"], line["fetched"], line["bytes"])
+        kept = tuple(line.get("kept") or ())
+        return Fetched(line["commit"], line["files"], line["fetched"], line["bytes"], kept)
     return Progress(
         bytes=line.get("bytes", 0),
         total=line.get("total", 0),
@@ -61,7 +64,7 @@ def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
     )
 
 
-def failure(code: str, message: str, source: Source) -> CheckpointError:
+def failure(code: str, message: str, source: Source) -> DeployError:
     """The error of a failed download; the codes are those of `on_host/hub_errors.py`."""
     again = f"deploy {source.playbook} --host {source.host}"
     commands = {
@@ -71,11 +74,17 @@ def failure(code: str, message: str, source: Source) -> CheckpointError:
         "hub_unreachable": f"curl -sSI {source.endpoint}  # on {source.host}",
         "disk_full": f"df -h {source.folder}  # on {source.host}",
         "permission": f"{again} --model-dir DIR",
-        "foreign_folder": f"{again} --model-dir DIR",
         "hub_missing": f"{source.python} -m pip install huggingface_hub  # on {source.host}",
         "checkpoint_busy": f"deploy status {source.playbook} --host {source.host}",
+        "foreign_folder": "{command} --consent foreign-folder",
+        "foreign_files": f"{again} --model-dir DIR",
     }
-    return CheckpointError(code, message, next_command=commands.get(code, again))
+    kinds: dict[str, type[DeployError]] = {
+        "checkpoint_busy": Locked,
+        "foreign_folder": PreflightRefused,
+        "foreign_files": PreflightRefused,
+    }
+    return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code, again))
 
 
 def is_complete(manifest: Mapping[str, Any] | None, repository: str, revision: str, folder: str) -> bool:
@@ -90,10 +99,13 @@ def is_complete(manifest: Mapping[str, Any] | None, repository: str, revision: s
 
 
 def known_files(manifest: Mapping[str, Any] | None, patched: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Size (bytes) and sha256 of each file for `verify`, without those that a patch of ours changed."""
+    """Size (bytes) and sha256 of each file for `verify`, without those that a patch of ours changed.
+
+    Only large files are measured: a person may edit the small ones.
+    """
     files = (manifest or {}).get("files") or {}
     return {
-        name: {"size": entry.get("size"), "sha256": entry.get("sha256")}
+        name: {"size": entry.get("size") if entry.get("sha256") else None, "sha256": entry.get("sha256")}
         for name, entry in files.items()
         if name not in patched
     }

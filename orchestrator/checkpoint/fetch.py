@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.checkpoint.download import Fetched, Progress, Source, failure, read
-from orchestrator.errors import HostError
+from orchestrator.errors import DeployError, Locked
+from orchestrator.facts.machine import Machine
 from orchestrator.playbook import Playbook
 from orchestrator.report.events import Report, Step
+from orchestrator.report.layout import decimal
 from orchestrator.ssh.host import Host
 from orchestrator.survey import Survey
 
+FIRST_POLL_SECONDS = 0.1
 POLL_SECONDS = 1.0
 HUB = "https://huggingface.co"
+DOWNLOAD_CODES = (
+    "checkpoint_busy", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
+    "hub_missing", "hub_not_found", "hub_unreachable", "permission",
+)  # fmt: skip
 
 
 def fetch(
@@ -22,7 +30,9 @@ def fetch(
 ) -> Fetched:
     """Fetch what the folder lacks; a download that is under way is joined, not started again.
 
-    Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason.
+    Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason,
+    PreflightRefused where files or a folder of somebody else are in the way, Locked where the running download
+    is of something else.
     """
     endpoint = _endpoint(playbook)
     source = Source(
@@ -30,17 +40,23 @@ def fetch(
         host=host.name,
         repository=playbook.model.repository,
         folder=found.checkpoint.folder,
-        endpoint=endpoint or HUB,
+        endpoint=endpoint or _of_the_host(found) or HUB,
         python=found.engine.executable if found.engine else playbook.engine.python,
     )
-    with report.step("download") as step:
+    with report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(host, playbook, found, source, endpoint, consents)
+        if answer["state"] == "running":
+            _require_the_same(answer["holder"] or {}, playbook, source)
         started = time.monotonic()
+        pause = FIRST_POLL_SECONDS
         while True:
             value = read(answer["last"], source) if answer["last"] else None
             if isinstance(value, Fetched):
-                step.done = f"{_size(value.bytes)}, {value.fetched} of {value.files} files fetched"
+                step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
                 step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
+                if value.kept:
+                    kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
+                    report.emit("warning", kept, kept=list(value.kept))
                 return value
             if answer["state"] not in ("started", "running"):
                 raise failure(
@@ -48,7 +64,8 @@ def fetch(
                 )
             if isinstance(value, Progress) and value.total:
                 _tell(step, value, time.monotonic() - started)
-            time.sleep(POLL_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_SECONDS)
             answer = host.script("download", {"action": "status", "playbook": playbook.name})
 
 
@@ -60,7 +77,6 @@ def _start(
     endpoint: str | None,
     consents: tuple[str, ...],
 ) -> dict[str, Any]:
-    applied = [file for one in found.history.applied for file in one.files]
     request = {
         "action": "start",
         "playbook": playbook.name,
@@ -69,20 +85,43 @@ def _start(
         "folder": found.checkpoint.folder,
         "ignore": list(playbook.checkpoint.ignore),
         "endpoint": endpoint,
-        "token": os.environ.get("HF_TOKEN"),
+        "token": _token(playbook),
         "token_consent": "token-to-endpoint" in consents,
         "foreign_folder": "foreign-folder" in consents,
-        "keep": [file.name for file in applied],
+        "keep": sorted(found.patched),
     }
     try:
         answer: dict[str, Any] = host.script(
             "download", request, deadline=60.0, private=True, installed_beside=source.python
         )
-    except HostError as error:
-        if error.code.startswith(("hub_", "disk_", "download_", "permission")):
+    except DeployError as error:
+        if error.code in DOWNLOAD_CODES:
             raise failure(error.code, error.message, source) from error
         raise
     return answer
+
+
+def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Source) -> None:
+    asked = {"repository": source.repository, "revision": playbook.model.revision, "folder": source.folder}
+    if any(holder.get(key) != value for key, value in asked.items()):
+        what = f"{holder.get('repository')} at {holder.get('revision')} into {holder.get('folder')}"
+        raise Locked(
+            "other_download",
+            f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.get('since')}",
+            next_command=f"deploy status {source.playbook} --host {source.host}",
+        )
+
+
+def _token(playbook: Playbook) -> str | None:
+    """The playbook's HF_TOKEN (`--env HF_TOKEN`), or this person's own."""
+    setting = playbook.environment.get("HF_TOKEN")
+    if setting is not None and not isinstance(setting.value, str):
+        return setting.value.get_secret_value()
+    return os.environ.get("HF_TOKEN")
+
+
+def _of_the_host(found: Survey) -> str | None:
+    return found.facts.machine.hf_endpoint if isinstance(found.facts.machine, Machine) else None
 
 
 def _endpoint(playbook: Playbook) -> str | None:
@@ -94,11 +133,10 @@ def _endpoint(playbook: Playbook) -> str | None:
 
 
 def _tell(step: Step, value: Progress, seconds: float) -> None:
-    eta = f", eta {value.eta_seconds}s" if value.eta_seconds is not None else ""
-    text = (
-        f"{_size(value.bytes)} of {_size(value.total)}, {value.files_done}/{value.files} files, "
-        f"{_size(value.rate)}/s{eta}"
-    )
+    done, total = decimal(value.bytes), decimal(value.total)
+    if done.split()[1] == total.split()[1]:
+        done = done.split()[0]
+    text = f"{done} of {total}, {value.files_done}/{value.files} files, {decimal(value.rate)}/s"
     step.progress(
         text,
         bytes=value.bytes,
@@ -107,13 +145,3 @@ def _tell(step: Step, value: Progress, seconds: float) -> None:
         eta=value.eta_seconds,
         waited=round(seconds),
     )
-
-
-def _size(count: int) -> str:
-    """Bytes in the decimal units that the Hub uses: 591 GB."""
-    amount = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"

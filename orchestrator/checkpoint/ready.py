@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.checkpoint.download import known_files
 from orchestrator.checkpoint.fetch import fetch
 from orchestrator.errors import CheckpointError
 from orchestrator.playbook import Playbook
@@ -16,7 +17,9 @@ def make_ready(
     host: Host, playbook: Playbook, report: Report, found: Survey, *, consents: tuple[str, ...]
 ) -> None:
     """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub."""
-    if found.checkpoint.exists and judge(host, report, found, deep=False)["whole"]:
+    manifest = found.checkpoint.manifest
+    cut_off = manifest is not None and not manifest.get("complete")
+    if found.checkpoint.exists and not cut_off and judge(host, report, found, deep=False)["whole"]:
         return
     fetch(host, playbook, report, found, consents=consents)
     require(host, playbook, report, found)
@@ -40,17 +43,16 @@ def judge(host: Host, report: Report, found: Survey, *, deep: bool) -> dict[str,
 
     A config file that differs only by a patch of ours is named as patched and not measured by upstream's size.
     """
-    patched = {file.name: one.patch for one in found.history.applied for file in one.files}
-    upstream = (found.checkpoint.manifest or {}).get("files") or {}
-    files = {name: file for name, file in upstream.items() if name not in patched}
+    patched = found.patched
+    files = known_files(found.checkpoint.manifest, patched)
     verdict: dict[str, Any] = {}
-    with report.step("verify") as step:
+    with report.step("verify", "hashing every file" if deep else "reading every shard's header") as step:
         request = {"folder": found.checkpoint.folder, "files": files or None, "deep": deep}
         stream = host.stream_script("verify", request)
         try:
             for value in stream.values():
                 if "progress" in value:
-                    step.progress(str(value["progress"]["file"]), **value["progress"])
+                    step.progress(f"hashing {value['progress']['file'] or 'every file'}", **value["progress"])
                 else:
                     verdict = value
         finally:

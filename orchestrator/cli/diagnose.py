@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import textwrap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -12,8 +11,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from orchestrator.cli import complete
+
 if TYPE_CHECKING:
     from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
+    from orchestrator.report.layout import Line, Role
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 HEADLINES = {
@@ -24,11 +26,10 @@ HEADLINES = {
     "hang": ("hangs", "silent for longer than this phase takes"),
 }
 _CHUNK = 256 * 1024
-_WIDTH = 80
 
 
-@click.command()
-@click.argument("file", metavar="FILE|-")
+@click.command(epilog="Example:  ssh gpu7 cat vllm.log | deploy diagnose -")
+@click.argument("file", metavar="FILE|-", shell_complete=complete.files)
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 @click.option("--vllm-version", "--vllm", metavar="VERSION", help="if the log does not say")
 @click.option("--compute-cap", metavar="X.Y", help="compute capability of the cards, for instance 12.0")
@@ -57,6 +58,7 @@ def diagnose(
     """
     from orchestrator.diagnosis import engine, lines
     from orchestrator.remedy import catalogue
+    from orchestrator.report.choose import write
 
     known = catalogue.load_all(patches)
     context = engine.Context(vllm_version, compute_cap, gpus, idle_seconds)
@@ -65,7 +67,8 @@ def diagnose(
         click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
     else:
         costs = {patch.id: patch.cost for patch in known}
-        click.echo("\n".join(shown(found, file, costs.get(found.finding.patch, "") if found.finding else "")))
+        cost = costs.get(found.finding.patch, "") if found.finding else ""
+        write(shown(found, file, cost), sys.stdout)
     sys.exit(EXIT_CODES[found.verdict])
 
 
@@ -87,43 +90,42 @@ def _read(source: BinaryIO) -> Iterator[bytes]:
     return iter(partial(source.read, _CHUNK), b"")
 
 
-def shown(found: Diagnosis, file: str, cost: str) -> list[str]:
+def shown(found: Diagnosis, file: str, cost: str) -> list[Line]:
     """The diagnosis for a person, at most 80 columns wide."""
-    out = _entry(*HEADLINES[found.verdict])
+    verdict, words = HEADLINES[found.verdict]
+    out = _entry(verdict, words, role="bad" if EXIT_CODES[found.verdict] else "good")
     if found.root_cause:
         where = ", ".join(filter(None, [found.root_cause.process, f"{file}:{found.root_cause.line}"]))
         same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
-        out += _entry("root cause", " ".join(found.root_cause.text.split()), limit=8) + _entry(
-            "", where + same
-        )
+        out += _entry("root cause", found.root_cause.text, limit=8, role="bad") + _entry("", where + same)
     if found.finding:
         certain = "" if found.finding.confidence == "certain" else " (likely)"
         out += _entry("why", found.finding.explanation or found.finding.title)
         out += _entry("patch", f"{found.finding.patch}{certain}: {found.finding.title}")
     if found.remedy:
         how = "automatic, reversible" if found.remedy.automatic else "yours to decide"
-        out += [
-            line
-            for action in found.remedy.actions
-            for line in _entry("remedy", f"{_sentence(action)} ({how})")
-        ]
-        out += [line for advice in found.remedy.advice for line in _entry("advice", advice)]
+        for action in found.remedy.actions:
+            out += _entry("remedy", f"{_sentence(action)} ({how})", role="strong")
+        for advice in found.remedy.advice:
+            out += _entry("advice", advice)
         out += _entry("cost", cost) if cost else []
     shown_already = found.root_cause.line if found.root_cause else None
     for evidence in found.evidence:
-        if evidence.line == shown_already:
-            continue
-        out += _entry("evidence", f"line {evidence.line}: {' '.join(evidence.text.split())}", limit=2)
+        if evidence.line != shown_already:
+            out += _entry("evidence", f"line {evidence.line}: {evidence.text}", limit=2)
     if found.verdict == "unknown_fault":
         out += _entry("next", "no remedy is known; change nothing on a guess")
     return out
 
 
-def _entry(label: str, text: str, *, limit: int | None = None) -> list[str]:
-    lines = textwrap.wrap(text, _WIDTH - 13, break_on_hyphens=False, max_lines=limit, placeholder=" ...") or [
-        ""
-    ]
-    return [f"{label if number == 0 else '':<12} {line}".rstrip() for number, line in enumerate(lines)]
+def _entry(label: str, text: str, *, limit: int | None = None, role: Role = "") -> list[Line]:
+    from orchestrator.report.layout import WIDTH, wrapped
+
+    lines = wrapped([(f"{label:<12} ", "dim")], " ".join(text.split()), WIDTH, role=role)
+    if limit is not None and len(lines) > limit:
+        kept, last = lines[:limit], lines[limit - 1]
+        return [*kept[:-1], [*last[:-1], (f"{last[-1][0][: WIDTH - 17]} ...", role)]]
+    return lines
 
 
 def _sentence(action: ProposedAction) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +32,7 @@ def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
         differ = show_differences(options, deployment)
         return DIFFERENCES if exit_code and differ else 0
 
-    return on_each_host(options, work, **wishes)
+    return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
 def show_differences(options: Options, deployment: Deployment) -> bool:

@@ -14,7 +14,7 @@ WIDTH = 80
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 
 
-@click.command("list")
+@click.command("list", epilog="Example:  deploy list playbooks")
 @click.argument("kind", type=click.Choice(["playbooks", "patches"]))
 @click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
 @click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own")

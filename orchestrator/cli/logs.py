@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli.options import Options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy logs kimi-k2.5 --host 10.1.230.174 -f")
@@ -16,15 +22,51 @@ from orchestrator.cli.options import Options, shared_options
     "-n", "--lines", type=click.IntRange(min=0), default=None, metavar="N", help="only the last N lines"
 )
 @click.option("--launch", type=click.IntRange(min=1), metavar="N", help="of this launch instead of the last")
-def logs(options: Options, follow: bool, lines: int | None, launch: int | None) -> int:
-    """Print the log of the last launch, byte for byte; with -f as it grows."""
+@click.option("--raw", is_flag=True, help="byte for byte on a terminal too")
+def logs(options: Options, follow: bool, lines: int | None, launch: int | None, raw: bool) -> int:
+    """Print the log of the last launch; with -f as it grows.
+
+    On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
+    pipe, and with --raw, every byte is as the engine wrote it.
+    """
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
+    from orchestrator.report.choose import on_terminal
+
+    show = _bytes if raw or not on_terminal(sys.stdout) else _folded
 
     def work(deployment: Deployment) -> int:
-        for chunk in deployment.logs(launch=launch, lines=lines, follow=follow):
-            sys.stdout.buffer.write(chunk)
-            sys.stdout.buffer.flush()
+        show(deployment.logs(launch=launch, lines=lines, follow=follow))
         return 0
 
-    return on_each_host(options, work)
+    return on_each_host(options, work, report_to=sys.stderr)
+
+
+def _bytes(chunks: Iterator[bytes]) -> None:
+    for chunk in chunks:
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()
+
+
+def _folded(chunks: Iterator[bytes]) -> None:
+    """A clock of its own lets go of held lines, for the log may be silent."""
+    from orchestrator.report.choose import write
+    from orchestrator.report.log_lines import HOLD_SECONDS, LogLines
+    from orchestrator.report.ticker import Ticker
+
+    log = LogLines()
+    lock = threading.Lock()
+
+    def due() -> None:
+        with lock:
+            write(log.due(), sys.stdout)
+
+    ticker = Ticker(due, HOLD_SECONDS / 4)
+    ticker.start()
+    try:
+        for chunk in chunks:
+            with lock:
+                write(log.take(chunk), sys.stdout)
+    finally:
+        ticker.stop()
+        with lock:
+            write(log.end(), sys.stdout)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import importlib
 import json
-import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator import __version__
 from orchestrator.errors import DeployError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "up": "do the whole job: download, verify, launch, repair, prove (the default)",
@@ -21,6 +24,7 @@ COMMANDS = {
     "remediate": "diagnose the last launch, patch, clean, relaunch",
     "revert": "put the original bytes back",
     "status": "show the launch, its processes, its health",
+    "history": "show what was done on a host",
     "logs": "show the log of the last launch",
     "stop": "stop the launch and clean what it left",
     "restart": "stop, then launch again",
@@ -28,6 +32,8 @@ COMMANDS = {
     "diagnose": "find the root cause in a log file",
     "list": "list playbooks or patches",
     "show": "show a playbook or a patch",
+    "rehearse": "try it all on a host in a box on this machine",
+    "completion": "complete words in bash, zsh or fish",
 }
 OBJECTS = {"list": "list_"}
 
@@ -58,6 +64,19 @@ class Verbs(click.Group):
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
             args = ["up", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The first word: a verb, or a playbook to bring up."""
+        from click.shell_completion import CompletionItem
+
+        from orchestrator.cli import complete
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        verbs = [
+            CompletionItem(verb, help=text) for verb, text in COMMANDS.items() if verb.startswith(incomplete)
+        ]
+        return [*verbs, *complete.playbooks(ctx, None, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):  # from the table above: importing every verb would be slow
@@ -93,6 +112,8 @@ def run(arguments: list[str]) -> int:
         result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
     except DeployError as error:
         tell(error, as_json=as_json)
+        if "-v" in arguments or "--verbose" in arguments:
+            traceback.print_exception(error)
         return error.exit_code
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -114,17 +135,17 @@ def run(arguments: list[str]) -> int:
 
 def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     """Show an error: a sentence and the next command for people, an object for programs."""
-    following = (error.next_command or "").replace("{command}", shlex.join(["deploy", *sys.argv[1:]]))
+    from orchestrator.cli.typed import told
+
+    following = (error.next_command or "").replace("{command}", told(sys.argv[1:]))
     if as_json:
         value = {"code": error.code, "message": error.message, "next": following or None}
         click.echo(json.dumps({"event": "error", "host": host, "error": value, "exit_code": error.exit_code}))
         return
-    click.echo(f"deploy: {error.message}", err=True)
-    tag = f"[{error.code}, exit {error.exit_code}]"
-    if following:
-        click.echo(f"  next: {following}          {tag}", err=True)
-    else:
-        click.echo(f"  {tag}", err=True)
+    from orchestrator.report.choose import write
+    from orchestrator.report.error import error_lines
+
+    write(error_lines(error, following, host), sys.stderr)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from orchestrator.cli import complete
+
 
 @dataclass(frozen=True)
 class Options:
@@ -32,14 +34,14 @@ class Options:
 
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 SHARED = (
-    click.argument("playbook"),
+    click.argument("playbook", shell_complete=complete.playbooks),
     click.option(
-        "--host", "hosts", multiple=True, required=True, metavar="HOST",
+        "--host", "hosts", multiple=True, required=True, metavar="HOST", shell_complete=complete.hosts,
         help="alias, user@host:port, or local; several times = side by side",
     ),
     click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
     click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
-    click.option("--ssh-config", "-F", metavar="FILE", help="instead of ~/.ssh/config"),
+    click.option("--ssh-config", "-F", metavar="FILE", shell_complete=complete.files, help="instead of ~/.ssh/config"),
     click.option(
         "--accept-host-key", "accept_host_keys", multiple=True, metavar="SHA256:...",
         help="trust this unknown host key, and remember it",
@@ -50,7 +52,7 @@ SHARED = (
     click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
     click.option("--vllm-version", "--vllm", metavar="VERSION", help="take this for the host's vLLM version"),
     click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
-    click.option("-v", "--verbose", is_flag=True, help="say more"),
+    click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),
 )  # fmt: skip
 
 
@@ -89,10 +91,19 @@ def acting_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 REPAIRING = (
-    click.option("--patch", "forced", multiple=True, metavar="ID", help="apply this patch though nothing asks for it"),
-    click.option("--no-patch", "forbidden", multiple=True, metavar="ID", help="never apply this patch"),
+    click.option(
+        "--patch", "forced", multiple=True, metavar="ID", shell_complete=complete.patches,
+        help="apply this patch though nothing asks for it",
+    ),
+    click.option(
+        "--no-patch", "forbidden", multiple=True, metavar="ID", shell_complete=complete.patches,
+        help="never apply this patch",
+    ),
     click.option("--no-predict", is_flag=True, help="apply nothing before a failure was seen"),
-    click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent"),
+    click.option(
+        "--consent", "consents", multiple=True, metavar="NAME", shell_complete=complete.consents,
+        help="give a consent",
+    ),
     click.option("--yes", "-y", is_flag=True, help="give every consent that the playbook needs"),
     click.option(
         "--max-attempts", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,7 +25,9 @@ def plan(options: Options, **wishes: Any) -> int:
     """
     from orchestrator.cli.session import on_each_host
 
-    return on_each_host(options, lambda deployment: show_plan(options, deployment), **wishes)
+    return on_each_host(
+        options, lambda deployment: show_plan(options, deployment), report_to=sys.stderr, **wishes
+    )
 
 
 def show_plan(options: Options, deployment: Deployment) -> int:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import click
 
+from orchestrator.cli import complete
 from orchestrator.cli.options import Options, acting_options, shared_options
 
 
 @click.command(epilog="Example:  deploy revert kimi-k2.5 --host 10.1.230.174")
 @shared_options
 @click.option(
-    "--patch", "patch_id", metavar="ID", help="only this patch; all of them otherwise, newest first"
+    "--patch",
+    "patch_id",
+    metavar="ID",
+    shell_complete=complete.patches,
+    help="only this patch; all of them otherwise, newest first",
 )
 @acting_options
+@click.option("--forget", is_flag=True, help="leave the files as they are, only take the patches out of force")
 @click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent")
-def revert(options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool) -> int:
+def revert(options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool) -> int:
     """Put back the original bytes of every patched file and forget what patches set.
 
     A launch that runs keeps what it read at its start until it is restarted.
@@ -32,7 +38,7 @@ def revert(options: Options, patch_id: str | None, consents: tuple[str, ...], dr
                     )
                     deployment.report.emit("note", text, patch=one.patch, files=files)
             return 0
-        taken_back = deployment.revert(patch_id)
+        taken_back = deployment.revert(patch_id, forget=forget)
         if not taken_back:
             deployment.report.emit("note", "no patch is in force; nothing to revert", changed=False)
         return 0

@@ -6,9 +6,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from orchestrator.deployment import Deployment, Limits
     from orchestrator.plan import Wishes
     from orchestrator.playbook import Playbook
-    from orchestrator.report.events import Report
+    from orchestrator.report.events import Display
 
 Work = Callable[["Deployment"], "int | None"]
+
+CONNECT_SECONDS = 30.0
+"""Three times the ten seconds that `open_host` gives to each of connecting, keys and authentication of a hop."""
 
 
 def on_each_host(
@@ -34,12 +37,17 @@ def on_each_host(
     predict: bool = True,
     consents: tuple[str, ...] = (),
     yes: bool = False,
+    report_to: TextIO | None = None,
 ) -> int:
-    """Carry `work` out on every host, several side by side; gives the highest exit code."""
+    """Carry `work` out on every host, several side by side; gives the highest exit code.
+
+    What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
+    """
     from orchestrator.plan import Wishes
     from orchestrator.remedy import catalogue
 
     playbook = find_playbook(options)
+    _check_version(options.vllm_version)
     patches = catalogue.load_all(options.patches)
     known = {patch.id for patch in patches}
     for patch_id in (*forced, *forbidden):
@@ -55,9 +63,37 @@ def on_each_host(
         consents=(*consents, *(playbook.needed_consents if yes else ())),
         vllm_version=options.vllm_version,
     )
-    if len(options.hosts) == 1:
-        return _on_host(options, options.hosts[0], playbook, wishes, limits, work)
-    return _side_by_side(options, playbook, wishes, limits, work)
+    from orchestrator.report.choose import display
+
+    several = len(options.hosts) > 1
+    as_json = options.json and report_to is None
+    with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
+        job = _Job(options, playbook, wishes, limits, work, shown)
+        return _side_by_side(job) if several else _on_host(job, options.hosts[0])
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What is to be done on each host, and where it is shown."""
+
+    options: Options
+    playbook: Playbook
+    wishes: Wishes
+    limits: Limits | None
+    work: Work
+    shown: Display
+
+
+def _check_version(text: str | None) -> None:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        Version(text or "0")
+    except InvalidVersion:
+        allowed = "a release such as 0.16.0"
+        raise UsageError(
+            "invalid_option", f"--vllm-version {text!r} is no version; allowed: {allowed}"
+        ) from None
 
 
 def find_playbook(options: Options) -> Playbook:
@@ -86,26 +122,34 @@ def find_playbook(options: Options) -> Playbook:
     return asked
 
 
-def _on_host(
-    options: Options,
-    name: str,
-    playbook: Playbook,
-    wishes: Wishes,
-    limits: Limits | None,
-    work: Work,
-) -> int:
-    from orchestrator.deployment import Deployment
-    from orchestrator.ssh.connect import open_host
+def _on_host(job: _Job, name: str) -> int:
+    from orchestrator.report.events import Report
 
-    report = _report(options, name)
+    options, playbook = job.options, job.playbook
+    report = Report(job.shown, name)
     if options.model_dir:
         folder = _folder(options.model_dir, local=name == "local")
         checkpoint = playbook.checkpoint.model_copy(update={"folder": folder})
         playbook = playbook.model_copy(update={"checkpoint": checkpoint})
-    with open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys) as host:
+    with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
+        from orchestrator.cli.typed import again
+        from orchestrator.deployment import Deployment
+        from orchestrator.ssh.connect import open_host
+
+        opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
+    with opened as host:
         host.other_python = playbook.engine.python
-        deployment = Deployment(host, playbook, report, wishes, limits=limits, ask=_asker(options))
-        return work(deployment) or 0
+        asker = _asker(options, job.shown)
+        deployment = Deployment(
+            host,
+            playbook,
+            report,
+            replace(job.wishes),
+            limits=job.limits,
+            ask=asker,
+            again=again(options, name),
+        )
+        return job.work(deployment) or 0
 
 
 def _folder(given: str, *, local: bool) -> str:
@@ -115,9 +159,7 @@ def _folder(given: str, *, local: bool) -> str:
     return given if given.startswith(("/", "~")) else f"~/{given}"
 
 
-def _side_by_side(
-    options: Options, playbook: Playbook, wishes: Wishes, limits: Limits | None, work: Work
-) -> int:
+def _side_by_side(job: _Job) -> int:
     """One thread a host; each failure is told as it happens, and the highest code wins."""
     from orchestrator.cli.main import tell
 
@@ -125,15 +167,16 @@ def _side_by_side(
 
     def run(name: str) -> None:
         try:
-            codes.append(_on_host(options, name, playbook, replace(wishes), limits, work))
+            codes.append(_on_host(job, name))
         except DeployError as error:
-            tell(error, as_json=options.json, host=name)
+            with job.shown.aside():
+                tell(error, as_json=job.options.json, host=name)
             codes.append(error.exit_code)
         except BaseException:
             codes.append(1)
             raise
 
-    threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in options.hosts]
+    threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in job.options.hosts]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -141,18 +184,13 @@ def _side_by_side(
     return max(codes)
 
 
-def _report(options: Options, host: str) -> Report:
-    from orchestrator.report.events import Report
-    from orchestrator.report.json_lines import JsonLines
-    from orchestrator.report.plain import PlainLines
-
-    if options.json:
-        return Report(JsonLines(sys.stdout), host)
-    return Report(PlainLines(sys.stdout, several_hosts=len(options.hosts) > 1), host)
-
-
-def _asker(options: Options) -> Callable[[str], bool] | None:
+def _asker(options: Options, shown: Display) -> Callable[[str], bool] | None:
     """Ask where a person sits at a terminal and one host is concerned."""
     if options.json or len(options.hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
-    return lambda question: click.confirm(question, err=True)
+
+    def ask(question: str) -> bool:
+        with shown.aside():
+            return click.confirm(question, err=True)
+
+    return ask

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from orchestrator.cli import complete
+
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 
 
-@click.command("show")
-@click.argument("name", metavar="ID")
+@click.command("show", epilog="Example:  deploy show fp8-kv-mla")
+@click.argument("name", metavar="ID", shell_complete=complete.ids)
 @click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
 @click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own")
 @click.option("--json", "as_json", is_flag=True, help="one JSON object, defaults filled in")

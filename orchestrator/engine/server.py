@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.plan import Plan
@@ -29,6 +30,7 @@ class Server:
     def start(self, plan: Plan) -> int:
         """Start one launch and give its number; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.environment if one.secret}
+        place = {key: value for key, value in endpoint_of(self._playbook).items() if key != "api_key"}
         request = {
             "playbook": self._playbook.name,
             "launch_id": uuid.uuid4().hex,
@@ -36,15 +38,16 @@ class Server:
             "environment": {one.name: one.sent for one in plan.environment if not one.secret},
             "secrets": secrets,
             "unset": list(plan.removed),
-            "note": {"version": plan.version},
+            "note": {"version": plan.version, "endpoint": place},
         }
         return int(self._host.script("launch", request, private=bool(secrets))["launch"])
 
-    def complete(self) -> dict[str, Any]:
-        """One real completion: {ok, status, text, tokens, seconds, tokens_per_second, error}."""
+    def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
+        """One real completion from {host, port, model}: {ok, status, text, tokens, seconds, tokens_per_second, error}."""
         smoke = self._playbook.smoke
         request = {
             **endpoint_of(self._playbook),
+            **place,
             "prompt": smoke.prompt,
             "max_tokens": smoke.max_tokens,
             "timeout": SMOKE_SECONDS,
@@ -57,7 +60,8 @@ class Server:
 
     def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> dict[str, Any]:
         """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
-        with self._report.step("clean") as step:
+        deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
+        with self._report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
             request = {
                 "playbook": self._playbook.name,
                 "launch": None,
@@ -67,7 +71,6 @@ class Server:
                 "wait_gpu_seconds": GPU_SECONDS,
                 "by_person": by_person,
             }
-            deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
             answer: dict[str, Any] = self._host.script("stop", request, deadline=deadline)
             freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
             step.done = (

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO, Any, Literal
 
-from orchestrator.errors import HostError
+from orchestrator.errors import DeployError
 from orchestrator.ssh.host import Host
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line that are handed on; a progress bar without line ends must not fill the memory."""
-DRAIN_SECONDS = 2.0
-"""How long the log may lag behind the end of the process that wrote it."""
+DRAIN_SECONDS = 10.0
+"""How long the line may be silent while the log of an ended process is still arriving."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +106,16 @@ class Watch:
         return Seen("late")
 
     def _drain(self, log_bytes: int) -> None:
-        """Take what the process had written before it ended."""
-        give_up = time.monotonic() + DRAIN_SECONDS
-        while self._received < log_bytes and time.monotonic() < give_up:
+        """Take what the process had written before it ended, however long that takes to arrive."""
+        while self._received < log_bytes:
             try:
-                kind, value = self._arrived.get(timeout=0.1)
+                kind, value = self._arrived.get(timeout=DRAIN_SECONDS)
             except queue.Empty:
-                continue
+                break
             if kind == "log":
                 self._take(value)
+            elif kind == "lost":
+                raise value
         if self._rest:
             self._on_line(self._rest)
             self._rest = b""
@@ -133,5 +134,5 @@ class Watch:
         try:
             for value in source:
                 self._arrived.put((kind, value))
-        except (HostError, OSError) as error:
+        except (DeployError, OSError) as error:
             self._arrived.put(("lost", error))

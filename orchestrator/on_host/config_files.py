@@ -82,17 +82,23 @@ def _apply(deployment: Path, folder: Path, request: dict[str, Any]) -> dict[str,
 def _restore(deployment: Path, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     changes = []
     links = []
+    missing = []
     done = []
     for file in request["files"]:
         path = folder / file["name"]
-        current = _read(path)
+        current = _read(path) if os.path.lexists(path) else None
+        if current is None:  # somebody removed it: the original fills the gap
+            missing.append((path, _backup(deployment, file["before"], path)))
+            done.append({"name": file["name"], "done": "restored"})
+            continue
         if _sha256(current) == file["before"]:
             done.append({"name": file["name"], "done": "already original"})
             continue
         if _sha256(current) != file["after"]:
             raise Refusal(
                 "changed_meanwhile",
-                f"{path} is neither the original nor what {request['patch']} made of it; it stays as it is",
+                f"{path} is neither the original nor what {request['patch']} made of it; it stays as it is "
+                "(revert --forget takes the patch out of force without it)",
             )
         original = _backup(deployment, file["before"], path)
         target = file.get("symlink")
@@ -105,6 +111,8 @@ def _restore(deployment: Path, folder: Path, request: dict[str, Any]) -> dict[st
     _exchange_all(changes)
     for path, target in links:
         _relink(path, target)
+    for path, original in missing:
+        _replace(path, original, mode=0o644, owner=None, times=None)
     return {"record": state.append(deployment, {**request.get("record", {}), **record}), "files": done}
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import urllib.error
-import urllib.request
+import socket
 from dataclasses import dataclass
 from typing import Any
-
-# A proxy of the environment would answer for the server, so none is used.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
@@ -43,13 +38,27 @@ def ask(
 ) -> Answer:
     """GET, or POST where there is a body (JSON), with a timeout in seconds for each wait."""
     address = reachable(host)
+    try:  # the HTTP modules take longer to import than nobody takes to refuse
+        socket.create_connection((address, port), timeout=timeout).close()
+    except OSError as error:
+        return Answer(None, str(error))
+    return _ask(address, port, path, body, api_key, timeout)
+
+
+def _ask(address: str, port: int, path: str, body: Any, api_key: str | None, timeout: float) -> Answer:
+    import http.client
+    import urllib.error
+    import urllib.request
+
     url = f"http://{f'[{address}]' if ':' in address else address}:{port}{path}"
     headers = {"Content-Type": "application/json"}
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     data = None if body is None else json.dumps(body).encode()
+    # A proxy of the environment would answer for the server, so none is used.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with _OPENER.open(urllib.request.Request(url, data, headers), timeout=timeout) as response:
+        with opener.open(urllib.request.Request(url, data, headers), timeout=timeout) as response:
             return Answer(response.status, response.read().decode(errors="replace"))
     except urllib.error.HTTPError as error:
         with error:
@@ -60,9 +69,12 @@ def ask(
         return Answer(None, f"{type(error).__name__}: {error}")
 
 
-def _rest(error: urllib.error.HTTPError) -> str:
+def _rest(error: Any) -> str:
+    import http.client
+
     try:
-        return error.read().decode(errors="replace")
+        text: str = error.read().decode(errors="replace")
+        return text
     except (OSError, http.client.HTTPException):
         return ""
 

@@ -38,8 +38,10 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
         files = hub_files.wanted(info.siblings, request.get("ignore") or ())
     except ValueError as error:
         raise Failure("download_failed", str(error)) from error
-    earlier = _earlier(room, folder)
-    todo = hub_files.lacking(folder, files, request.get("keep") or (), earlier)
+    compared = hub_files.compare(folder, files, request.get("keep") or (), _earlier(room, folder))
+    if compared.foreign:
+        raise Failure("foreign_files", _foreign(folder, compared.foreign, request["repository"]))
+    todo = compared.fetch
     hub_files.sweep(folder, files)
     _check_disk(folder, todo)
     hub_files.clear(folder, todo)
@@ -56,7 +58,18 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
     hub_files.sweep(folder, files)
     state.write_json(room / "manifest.json", {**manifest, "complete": True})
     total = sum(file.size for file in files)
-    return {"done": True, "commit": info.sha, "files": len(files), "fetched": len(todo), "bytes": total}
+    kept = [file.name for file in compared.kept]
+    counts = {"files": len(files), "fetched": len(todo), "bytes": total}
+    return {"done": True, "commit": info.sha, **counts, "kept": kept}
+
+
+def _foreign(folder: str, files: list[RemoteFile], repository: str) -> str:
+    one = files[0]
+    size = hub_files.size_of(os.path.join(folder, one.name))
+    return (
+        f"{len(files)} sound files in {folder} are not those of {repository} and stay: {one.name} has {size} bytes, "
+        f"the repository's {one.size}"
+    )
 
 
 def tokens(own: str | None, given: str | None, endpoint: str, consent: bool) -> list[str | None]:

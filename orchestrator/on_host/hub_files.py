@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import json
 import os
 import time
 from collections.abc import Iterable
@@ -48,39 +49,70 @@ def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
     return found
 
 
-def lacking(
+class Compared(NamedTuple):
+    """The files of a repository by what has to be done about each in a folder."""
+
+    fetch: list[RemoteFile]
+    """Absent, broken, or fetched from an earlier commit and unchanged since."""
+    kept: list[RemoteFile]
+    """Small files that somebody edited here: they stay."""
+    foreign: list[RemoteFile]
+    """Large files that are sound, and neither the repository's nor fetched from it: nobody may replace them."""
+
+
+def compare(
     folder: str, files: Iterable[RemoteFile], keep: Iterable[str], earlier: dict[str, Any]
-) -> list[RemoteFile]:
-    """The files to fetch; `keep` names those whose local bytes are ours, `earlier` is the last manifest's files."""
+) -> Compared:
+    """What to do about each file; `keep` names those whose local bytes are ours, `earlier` is the last manifest's files."""
     ours = set(keep)
-    return [file for file in files if not _whole(folder, file, ours, earlier)]
+    found = Compared([], [], [])
+    for file in files:
+        path = os.path.join(folder, file.name)
+        if not os.path.isfile(path) or not sound(folder, file.name):
+            found.fetch.append(file)
+        elif file.name not in ours and not _is_that(folder, file, earlier.get(file.name) or {}):
+            if _from_the_hub(folder, file, earlier.get(file.name) or {}):
+                found.fetch.append(file)
+            else:
+                (found.foreign if file.sha256 else found.kept).append(file)
+    return found
 
 
-def _whole(folder: str, file: RemoteFile, ours: set[str], earlier: dict[str, Any]) -> bool:
+def _is_that(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool:
+    """Whether a sound local file is the repository's."""
     path = os.path.join(folder, file.name)
-    if not os.path.isfile(path):
-        return False
-    if file.name in ours:
-        return True
     if os.path.getsize(path) != file.size:
         return False
     if file.sha256 is None:
         return file.blob is None or git_blob(path) == file.blob
-    fetched_as = _fetched_as(folder, file.name) or (earlier.get(file.name) or {}).get("sha256")
-    if fetched_as is not None and fetched_as != file.sha256:  # of the same size, but of another commit
-        return False
-    return sound(folder, file.name)
+    fetched_as = _fetched_as(folder, file.name) or before.get("sha256")
+    return fetched_as is None or fetched_as == file.sha256  # else of the same size, but of another commit
+
+
+def _from_the_hub(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool:
+    """Whether a local file is as an earlier commit had it: nobody's own work is lost with it."""
+    path = os.path.join(folder, file.name)
+    if file.sha256:
+        return _fetched_as(folder, file.name) is not None or before.get("size") == os.path.getsize(path)
+    return git_blob(path) in (before.get("blob"), _noted(folder, file.name))
 
 
 def sound(folder: str, name: str) -> bool:
-    """Whether a shard's structure fills its file; any other file is taken as it is."""
-    if not name.endswith(".safetensors"):
-        return True
+    """Whether a file can be what its name says: a shard's structure fills it, JSON parses, and no pointer or
+    error page stands in its place."""
+    path = os.path.join(folder, name)
     try:
-        shard_tensors(folder, name)
-    except Broken:
+        if name.endswith(".safetensors"):
+            shard_tensors(folder, name)
+            return True
+        with open(path, "rb") as file:
+            head = file.read(1024)
+            if name.endswith(".json"):
+                json.loads(head + file.read())
+    except (Broken, OSError, ValueError, RecursionError):
         return False
-    return True
+    start = head.lstrip().lower()
+    return not start.startswith((b"version https://git-lfs", b"<!doctype html", b"<html"))
 
 
 def _metadata(folder: str, name: str) -> str:
@@ -89,14 +121,19 @@ def _metadata(folder: str, name: str) -> str:
 
 def _fetched_as(folder: str, name: str) -> str | None:
     """The sha256 that huggingface_hub noted when it fetched the file, unless the file changed since."""
+    etag = _noted(folder, name)
+    return etag if etag is not None and len(etag) == 64 else None
+
+
+def _noted(folder: str, name: str) -> str | None:
+    """The ETag that huggingface_hub noted when it fetched the file, unless the file changed since."""
     try:
         with open(_metadata(folder, name), encoding="utf-8") as note:
             _, etag, stamp = (note.readline().strip() for _ in range(3))
-        if os.path.getmtime(os.path.join(folder, name)) - 1 > float(stamp):
-            return None
+        changed = os.path.getmtime(os.path.join(folder, name)) - 1 > float(stamp)
     except (OSError, ValueError):
         return None
-    return etag if len(etag) == 64 else None
+    return None if changed else etag
 
 
 def reclaimable(folder: str, files: Iterable[RemoteFile]) -> int:

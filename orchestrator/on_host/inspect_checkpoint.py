@@ -98,4 +98,5 @@ def _manifest(playbook: str | None, folder: str) -> Any:
     if playbook is None:
         return None
     manifest = state.read_json(state.state_folder(playbook) / "download" / "manifest.json")
-    return manifest if isinstance(manifest, dict) and manifest.get("folder") == folder else None
+    here = isinstance(manifest, dict) and manifest.get("folder") == folder
+    return manifest if here and manifest.get("machine") == state.machine_id() else None

@@ -15,12 +15,14 @@ from orchestrator.on_host.state import append, boot_id, machine_id, now, state_f
 
 # The engine is sent TERM by its parent's process id, or the whole session is: the supervisor outlives
 # both, so that the exit status is always on record. A caught signal is default again in the engine. Only
-# builtins follow the engine: a program would be a member of the session, and be ended with it.
+# builtins follow the engine: a program would be a member of the session, and be ended with it. What the
+# shell itself would say of a killed engine ("Killed") is no line of its log.
 SUPERVISOR = r"""
 trap : TERM INT
 record=$1
 shift
-"$@"
+exec 3>&2 2>/dev/null
+"$@" 2>&3 3>&-
 code=$?
 printf '%s\n' "$code" >"$record"
 exit "$code"
@@ -72,11 +74,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "gpu_before_mib": gpu_memory.used(),
     }
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
-    inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
-    one = _start(home, list(request["argv"]), whole, folder)
-    record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
-    write_json(home / "process.json", record)
     append(
         state,
         {
@@ -86,9 +83,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             "argv": command["argv"],
             "environment": environment,
             "secrets": command["secrets"],
-            "pid": one.pid,
         },
     )
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
+    one = _start(home, list(request["argv"]), whole, folder)
+    record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
+    write_json(home / "process.json", record)
     return {"launch": number, "pid": one.pid, "log": record["log"], "started_at": record["started_at"]}
 
 

@@ -12,18 +12,26 @@ from orchestrator.on_host.state import boot_id, machine_id, read_json, records, 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Everything that can be told in one round trip; changes nothing but makes the state folder.
 
-    request: playbook, port, host, api_key, launch (null: the one that lives, else the latest).
+    request: playbook, port, host, model, api_key, launch (null: the one that lives, else the latest). A launch
+    that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
-    exit_code} or null, command: what was started or null, log: {path, bytes, silent_seconds} or null,
+    exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
     health: status or null, models: [id], listener: {ours, pid, command, user, since} or null,
     shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
     supervisor's; members may live on without it.
     """
     state = state_folder(request["playbook"])
-    host, port = request.get("host") or "127.0.0.1", request["port"]
     at = launches.table()
     launch = launches.choose(state, request.get("launch"), at)
     members = launches.members(launch, at) if launch else []
+    command = read_json(launch.folder / "command.json") if launch else None
+    asked = {
+        "host": request.get("host") or "127.0.0.1",
+        "port": request["port"],
+        "model": request.get("model"),
+    }
+    place = (((command or {}).get("note") or {}).get("endpoint") if members else None) or asked
+    host, port = place["host"], place["port"]
     health = endpoint.health(host, port, timeout=2.0)
     models = None
     if health == 200:
@@ -31,7 +39,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "launch": launch.number if launch else None,
         "process": _process(launch, members, at) if launch else None,
-        "command": read_json(launch.folder / "command.json") if launch else None,
+        "command": command,
+        "endpoint": place,
         "log": _log(launch) if launch else None,
         "health": health,
         "models": models or [],

@@ -81,7 +81,8 @@ def append(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a writer died in the middle of its line
             line = b"\n" + line
-        os.write(descriptor, line)
+        while line:  # a full disk may take a part; the rest then raises, and the cut line is passed over
+            line = line[os.write(descriptor, line) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

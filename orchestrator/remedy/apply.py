@@ -44,9 +44,18 @@ def apply(
 
 
 def revert(
-    host: Host, playbook: str, applied: AppliedPatch, *, by_person: bool, foreign_folder: bool
+    host: Host,
+    playbook: str,
+    applied: AppliedPatch,
+    *,
+    by_person: bool,
+    foreign_folder: bool,
+    forget: bool = False,
 ) -> list[dict[str, str]]:
-    """Put the original bytes back where the patch was applied; gives {name, done} for each file."""
+    """Put the original bytes back where the patch was applied; gives {name, done} for each file.
+
+    `forget` takes it out of force and leaves the files alone.
+    """
     files = [
         {"name": file.name, "before": file.before, "after": file.after, "symlink": file.symlink}
         for file in applied.files
@@ -58,8 +67,8 @@ def revert(
             "folder": applied.folder,
             "action": "restore",
             "patch": applied.patch,
-            "files": files,
-            "record": {"by_person": by_person},
+            "files": [] if forget else files,
+            "record": {"by_person": by_person, "forgotten": forget},
             "foreign_folder": foreign_folder,
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.diagnosis.engine import Diagnosis
+from orchestrator.engine.sizing import Fit
 from orchestrator.journal import AppliedPatch
 from orchestrator.outlook import with_consequences
 from orchestrator.plan import Plan, Wishes
@@ -19,11 +20,13 @@ class Decision:
     change: Change | None
     reason: str = ""
     revert: AppliedPatch | None = None
+    pending: bool = False
+    """The remedy was applied after that launch: the next one will tell."""
     cost: str = ""
 
 
-def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes) -> Decision:
-    """The remedy of the patch that recognised the failure: once, within its consents, where it changes something."""
+def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes, *, launch: int) -> Decision:
+    """The remedy for the failure of that launch: the patch's that recognised it, once, where it changes something."""
     if diagnosis.finding is None or diagnosis.remedy is None:
         return Decision(None, "no patch knows this failure")
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
@@ -35,6 +38,8 @@ def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes) -> 
     applied = survey.history.patch(patch.id)
     # The files decide only once an explicit option is gone, so their edit may follow it.
     followed = applied is not None and not applied.files and change.edits is not None and change.edits.edits
+    if applied is not None and applied.launch >= launch:
+        return Decision(None, f"{patch.id} is in force since then", pending=True)
     if (patch.id in survey.history.tried or applied is not None) and not followed:
         back = applied if applied is not None and not applied.confirmed else None
         taken_back = ", so it was taken back" if back else ""
@@ -45,8 +50,20 @@ def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes) -> 
     (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
     cost = patch.cost
     if fit.verdict != "unknown":
-        cost += f"; {fit.kv_bytes_per_token:,} B of KV cache a token, context {fit.context}"
+        cost += f"; {_growth(plan.fit, fit)}"
     return Decision(planned, cost=cost)
+
+
+def _growth(before: Fit, after: Fit) -> str:
+    """What a change makes of the KV cache and the context: "KV cache 35,136 -> 70,272 B a token; context stays 131072"."""
+    old, new = before.kv_bytes_per_token, after.kv_bytes_per_token
+    each = f"{new:,}" if old in (None, new) else f"{old:,} -> {new:,}"
+    context = (
+        f"stays {after.context}"
+        if after.context == before.context
+        else f"{before.context} -> {after.context}"
+    )
+    return f"KV cache {each} B a token; context {context}"
 
 
 def _text(diagnosis: Diagnosis) -> str:

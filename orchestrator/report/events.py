@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any, Literal, Protocol
 
-Kind = Literal["step", "progress", "finding", "note", "warning", "plan", "result", "error"]
+Kind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
+State = Literal["ok", "skipped", "failed", "interrupted"]
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,9 @@ class Event:
     """One thing that happened on a host.
 
     `step` names the step it belongs to ("download", "launch 2", or ""), `text` is for people (it may have
-    several lines), `data` for machines: names to JSON values. A "step" event's data has `state`
-    ("started", "ok", "skipped", "failed") and, when it ended, `seconds`.
+    several lines), `data` for machines: names to JSON values. The data of "step" and "wait" has `state`
+    ("started", "ok", "skipped", "failed", "interrupted"); when it started `limit`, the seconds that it may
+    take, or None; when it ended `seconds`. A "wait" is a step that leaves no trace once it is over.
     """
 
     kind: Kind
@@ -34,6 +37,20 @@ class Renderer(Protocol):
     def show(self, event: Event) -> None: ...
 
 
+class Display(Renderer, Protocol):
+    """A renderer that may have something on the screen while this context is open."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def aside(self) -> AbstractContextManager[None]:
+        """While this is open somebody else may write, or ask a person."""
+        ...
+
+
 class Step:
     """A step that is under way; `done` is what its closing line will say."""
 
@@ -41,10 +58,11 @@ class Step:
         self._report = report
         self.name = name
         self.done = ""
-        self.state: Literal["ok", "skipped", "failed"] = "ok"
+        self.state: State = "ok"
         self.data: dict[str, Any] = {}
 
     def progress(self, text: str, **data: Any) -> None:
+        """Tell how far it is; `eta` (seconds) and `done` of `total` are shown beside the text."""
         self._report.emit("progress", text, step=self.name, **data)
 
 
@@ -55,24 +73,49 @@ class Report:
 
     def __init__(self, renderer: Renderer, host: str) -> None:
         self._renderer = renderer
+        self._began = time.monotonic()
         self.host = host
+
+    @property
+    def seconds(self) -> float:
+        """Since this report began."""
+        return time.monotonic() - self._began
 
     def emit(self, kind: Kind, text: str, *, step: str = "", **data: Any) -> None:
         with self._lock:
             self._renderer.show(Event(kind, text, step, self.host, data))
 
     @contextmanager
-    def step(self, name: str, text: str = "") -> Iterator[Step]:
-        """A step from its start to its end, with its time; an exception marks it failed."""
+    def step(self, name: str, text: str = "", *, limit: float | None = None) -> Iterator[Step]:
+        """A step from its start to its end, with its time; an exception marks it failed.
+
+        `limit` is how many seconds it may take, where that is known.
+        """
+        with self._timed("step", name, text, limit) as step:
+            yield step
+
+    @contextmanager
+    def wait(self, name: str, text: str, *, limit: float | None = None) -> Iterator[None]:
+        """Something that takes its time and is not worth a line once it is over."""
+        with self._timed("wait", name, text, limit):
+            yield
+
+    @contextmanager
+    def _timed(
+        self, kind: Literal["step", "wait"], name: str, text: str, limit: float | None
+    ) -> Iterator[Step]:
         started = time.monotonic()
-        self.emit("step", text, step=name, state="started")
+        self.emit(kind, text, step=name, state="started", limit=limit)
         step = Step(self, name)
         try:
             yield step
+        except KeyboardInterrupt:
+            step.state = "interrupted"
+            raise
         except BaseException:
-            step.state = "failed"
+            step.state, step.done = "failed", step.done or text
             raise
         finally:
             seconds = round(time.monotonic() - started, 2)
             data = {**step.data, "state": step.state, "seconds": seconds}
-            self.emit("step", step.done, step=name, **data)
+            self.emit(kind, step.done, step=name, **data)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager, nullcontext
+from types import TracebackType
 from typing import TextIO
 
 from orchestrator.report.events import Event
@@ -13,6 +15,17 @@ class JsonLines:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
+
+    def __enter__(self) -> JsonLines:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def aside(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def show(self, event: Event) -> None:
         value = {

@@ -2,44 +2,127 @@
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.diagnosis import selector
+from orchestrator.report.layout import WIDTH, Line, Role, plain, visible, wrapped
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.engine import Diagnosis
     from orchestrator.remedy.choose import Decision
 
-WIDTH = 80
+INDENT = 6
 HEAD = 12
-LONGEST_CAUSE = 700
+LONGEST_CAUSE = 400
+"""Characters of a root cause that are shown, six or seven lines; all of it is in the log and in --json."""
+HARDWARE = "compute capability not supported"
+"""A backend that this card will never run says nothing about the configuration."""
+LONGEST_DIFF = 24
+"""Changed lines that are shown; `deploy diff` shows all of them."""
 
 
-def finding_panel(diagnosis: Diagnosis, decision: Decision, *, launch: int) -> str:
-    """Root cause, why, remedy with its diff, and cost; fits on a screen and can be pasted."""
-    lines: list[str] = []
-    root = diagnosis.root_cause
-    if root is not None:
+def finding(
+    diagnosis: Diagnosis,
+    decision: Decision,
+    *,
+    launch: int,
+    known: int,
+    bundle: str | None = None,
+) -> dict[str, Any]:
+    """A failure in words, for the panel and for programs: cause, where, why, remedy, cost, ruled_out, bundle.
+
+    `known` is how many patches were asked; a word that does not apply is "".
+    """
+    change = decision.change
+    found = diagnosis.finding
+    words = {
+        "cause": "",
+        "where": "",
+        "why": "",
+        "remedy": "",
+        "cost": "",
+        "ruled_out": "",
+        "bundle": bundle or "",
+    }
+    if root := diagnosis.root_cause:
         name = f"{root.exception}: " if root.exception and not root.text.startswith(root.exception) else ""
-        cause = f"{name}{root.text}"
-        shown = cause if len(cause) <= LONGEST_CAUSE else cause[:LONGEST_CAUSE] + " ..."
-        others = len(diagnosis.folded.processes)
-        same = f", same in {others + 1}" if others else ""
-        where = f"({root.process or 'the launcher'}, launch {launch}, vllm.log:{root.line}{same})"
-        lines += _row("root cause", f"{shown} {where}")
-    if diagnosis.finding is not None:
-        lines += _row("why", " ".join((diagnosis.finding.explanation or diagnosis.finding.title).split()))
+        words["cause"] = f"{name}{root.text}"
+        words["where"] = f"{root.process or 'the launcher'}, launch {launch}, vllm.log:{root.line}"
+        if others := len(diagnosis.folded.processes):
+            words["where"] += f", same in {others + 1}"
+    if found is not None:
+        words["why"] = " ".join((found.explanation or found.title).split())
     else:
-        lines += _row("why", "no patch knows this failure; nothing was changed")
-    if decision.change is not None:
-        lines += _row("remedy", f"{decision.change.patch.id}: {decision.change.action} (reversible)")
-        lines += [" " * (HEAD + 6) + line for line in decision.change.diff.splitlines()]
-        lines += _row("cost", decision.cost)
-    elif decision.reason:
-        lines += _row("remedy", f"none: {decision.reason}")
-    return "\n".join(["", *lines, ""])
+        words["why"] = "not known; nothing was changed"
+        words["ruled_out"] = f"{known} patches were asked and none recognises it"
+        if diagnosis.folded.lines:
+            words["ruled_out"] += (
+                f"; {diagnosis.folded.lines} lines of the log only repeat it or follow from it"
+            )
+    if change is not None:
+        automatic = "automatic, " if not change.consents else ""
+        words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}reversible)"
+        words["cost"] = decision.cost
+    elif found is not None:
+        words["remedy"] = f"none: {decision.reason}"
+    return words
 
 
-def _row(head: str, text: str) -> list[str]:
-    wrapped = textwrap.wrap(text, WIDTH - HEAD - 6, break_on_hyphens=False) or [""]
-    first = f"      {head:<{HEAD}}{wrapped[0]}"
-    return [first, *(" " * (HEAD + 6) + line for line in wrapped[1:])]
+def panel_text(words: Mapping[str, Any], diff: str) -> str:
+    return "\n".join(plain(line) for line in panel_lines(words, diff))
+
+
+def panel_lines(words: Mapping[str, Any], diff: str) -> list[Line]:
+    """Root cause, why, remedy with its diff, cost: fits on a screen and can be pasted, so always 80 columns."""
+    lines: list[Line] = [[]]
+    if cause := words["cause"]:
+        lines += _row("root cause", condensed(cause), "bad") + _right(words["where"])
+    lines += _row("why", words["why"])
+    lines += _row("remedy", words["remedy"], "strong")
+    lines += [[(" " * (INDENT + HEAD), ""), span] for span in _diff_lines(diff)]
+    for head in ("cost", "ruled out", "bundle"):
+        lines += _row(head, words[head.replace(" ", "_")])
+    return [*lines, []]
+
+
+def condensed(cause: str) -> str:
+    """A root cause short enough to be read: what decides it stays, what is left out is dots."""
+    if len(cause) <= LONGEST_CAUSE:
+        return cause
+    refusal = selector.parse(cause)
+    if refusal is None or not refusal.config:
+        tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1]
+        return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"
+    wrong = {name: reasons for name, reasons in refusal.reasons.items() if HARDWARE not in reasons}
+    nearest = min((len(reasons) for reasons in wrong.values()), default=0)
+    close = [f"{name}: [{', '.join(why)}]" for name, why in wrong.items() if len(why) == nearest]
+    objected = {reason.removesuffix(" not supported") for why in wrong.values() for reason in why}
+    asked = [f"{key}={value}" for key, value in refusal.config.items() if key in objected]
+    head, _, _ = cause.partition(" with ")
+    return " ... ".join([head, *asked, *close])
+
+
+def _row(head: str, text: str, role: Role = "") -> list[Line]:
+    if not text:
+        return []
+    return wrapped([(" " * INDENT + f"{head:<{HEAD}}", "dim")], " ".join(text.split()), WIDTH, role=role)
+
+
+def _right(text: str) -> list[Line]:
+    return [[(f"{visible(text):>{WIDTH}}", "dim")]] if text else []
+
+
+def _diff_lines(diff: str) -> Iterator[tuple[str, Role]]:
+    """Each file's name and its changed lines; what surrounds them is for `deploy diff`."""
+    room = WIDTH - INDENT - HEAD
+    shown = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith("--- ")]
+    for line in shown[:LONGEST_DIFF]:
+        if line.startswith("+++ "):
+            yield line[4:].removeprefix("b/"), "strong"
+            continue
+        text = visible(line)
+        cut = text if len(text) <= room else text[: room - 4] + " ..."
+        yield cut, "added" if line[0] == "+" else "removed"
+    if len(shown) > LONGEST_DIFF:
+        yield f"... {len(shown) - LONGEST_DIFF} more lines: deploy diff", "dim"

@@ -1,59 +1,125 @@
-"""How do events look to a person where nothing can be redrawn: appended lines of at most 80 columns."""
+"""How do events look to a person where nothing can be redrawn: appended lines of at most 80 columns.
+
+A step that ends soon is one line. One that takes longer is announced before the output was silent for two
+seconds: what is waited for, how long already, how long it may take, and when the next line comes. Those lines
+thin out, so that half an hour of loading does not fill a CI log; a new phase is told at once.
+"""
 
 from __future__ import annotations
 
-import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
 from typing import TextIO
 
 from orchestrator.report.events import Event
+from orchestrator.report.layout import (
+    WIDTH,
+    Line,
+    duration,
+    finished,
+    plain,
+    prefix_of,
+    rounded,
+    step_head,
+    wrapped,
+)
+from orchestrator.report.ticker import Ticker
+from orchestrator.report.underway import Going, UnderWay
 
-WIDTH = 80
-SIGNS = {"started": "..", "ok": "ok", "skipped": "--", "failed": "!!"}
-
-
-def duration(seconds: float) -> str:
-    """0.4s, 41s, 14m02s, 2h05m."""
-    if seconds < 10:
-        return f"{seconds:.1f}s"
-    if seconds < 60:
-        return f"{seconds:.0f}s"
-    if seconds < 3600:
-        return f"{int(seconds) // 60}m{int(seconds) % 60:02d}s"
-    return f"{int(seconds) // 3600}h{int(seconds) % 3600 // 60:02d}m"
+QUIET_SECONDS = 1.2
+"""How long the output may be silent before what is under way is named; the promise is two seconds,
+of which a slow machine may need half a second to start this program."""
+PAUSES = (1.8, 5.0, 10.0, 20.0, 30.0)
+"""Seconds between the lines of one wait; the last one repeats."""
+PHASE_SECONDS = 1.8
+"""A new phase is told no sooner than this after the line before it."""
 
 
 class PlainLines:
-    """Writes one line a step and its progress; several hosts are told apart by a prefix."""
+    """Writes what happened, one line a step; several hosts are told apart by a prefix.
 
-    def __init__(self, out: TextIO, *, several_hosts: bool = False) -> None:
+    Used as a context it also speaks while nothing happens.
+    """
+
+    def __init__(
+        self, out: TextIO, *, several_hosts: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._out = out
         self._several_hosts = several_hosts
+        self._clock = clock
+        self._under_way = UnderWay(clock)
+        self._lock = threading.RLock()
+        self._ticker = Ticker(self.tick, 0.1)
+        self._spoke: dict[str, float] = {}
+        self._said: dict[int, _Said] = {}
+
+    def __enter__(self) -> PlainLines:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ticker.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        with self._lock:
+            yield
 
     def show(self, event: Event) -> None:
-        for line in self._lines(event):
-            prefix = f"[{event.host}] " if self._several_hosts else ""
-            self._out.write(f"{prefix}{line}".rstrip() + "\n")
-        self._out.flush()
+        with self._lock:
+            self._spoke.setdefault(event.host, self._clock())
+            self._under_way.take(event)
+            self._write(event.host, finished(event, WIDTH, several_hosts=self._several_hosts))
+            self.tick()
 
-    def _lines(self, event: Event) -> list[str]:
-        if event.kind == "step":
-            return self._step(event)
-        if event.kind == "progress":
-            return wrap(f"  ..  {event.step:<10} ", event.text)
-        if event.kind == "warning":
-            return wrap("warning: ", event.text)
-        return event.text.splitlines()
+    def tick(self) -> None:
+        """Say what is waited for, where that is due."""
+        with self._lock:
+            now = self._clock()
+            for going in self._under_way.all():
+                said = self._said.setdefault(id(going), _Said(going))
+                if now >= said.due(self._spoke[going.host]):
+                    self._write(going.host, said.line(now, prefix_of(going.host, self._several_hosts)))
+            known = {id(going) for going in self._under_way.all()}
+            self._said = {key: said for key, said in self._said.items() if key in known}
 
-    def _step(self, event: Event) -> list[str]:
-        state = event.data["state"]
-        seconds = event.data.get("seconds")
-        if state == "started" and not event.text:
-            return []
-        tail = f"  {duration(seconds)}" if seconds is not None and state != "skipped" else ""
-        return wrap(f"  {SIGNS[state]}  {event.step:<10} ", event.text + tail)
+    def _write(self, host: str, lines: list[Line]) -> None:
+        if lines:
+            self._out.write("".join(f"{plain(line)}\n" for line in lines))
+            self._out.flush()
+            self._spoke[host] = self._clock()
 
 
-def wrap(head: str, text: str) -> list[str]:
-    """Text behind a head, broken at blanks to 80 columns, further lines indented below it."""
-    lines = textwrap.wrap(text, WIDTH - len(head), break_long_words=False, break_on_hyphens=False) or [""]
-    return [head + lines[0], *(" " * len(head) + line for line in lines[1:])]
+class _Said:
+    """What was said of one wait, and when it is due again."""
+
+    def __init__(self, going: Going) -> None:
+        self._going = going
+        self._times = 0
+        self._next = 0.0
+        self._phase = ""
+
+    def due(self, spoke: float) -> float:
+        """The first line waits until the output was quiet for a while; later ones come when they were announced."""
+        if self._times == 0:
+            return spoke + QUIET_SECONDS
+        if self._going.phase != self._phase:
+            return min(self._next, spoke + PHASE_SECONDS)
+        return self._next
+
+    def line(self, now: float, prefix: str) -> list[Line]:
+        going = self._going
+        pause = PAUSES[min(self._times, len(PAUSES) - 1)]
+        self._times += 1
+        self._next = now + pause
+        self._phase = going.phase
+        ahead = going.ahead(now)
+        times = f"{duration(going.elapsed(now))}{', ' if ahead else ''}{ahead}"
+        following = f"; more in {rounded(pause)}" if pause > PHASE_SECONDS else ""
+        head: Line = [(prefix, "dim"), *step_head("started", going.step)]
+        return wrapped(head, going.text or "under way", WIDTH, tail=[(f"{times}{following}", "")])

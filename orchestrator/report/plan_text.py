@@ -5,35 +5,61 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from orchestrator.report.plain import wrap
+from orchestrator.report.layout import decimal, plain, wrapped
 
 if TYPE_CHECKING:
     from orchestrator.plan import Plan
 
+WIDTH = 80
+
+
+def wrap(head: str, text: str) -> list[str]:
+    return [plain(line) for line in wrapped([(head, "")], text, WIDTH)]
+
 
 def summary(plan: Plan) -> list[str]:
-    """The head of a run: host, engine, fit, predictions; each line at most 80 columns."""
-    cards = plan.survey.facts.cards
-    name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
-    gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
-    engine = f"vllm {plan.version}" if plan.version else "no engine"
-    lines = wrap(f"{plan.playbook.name} on {plan.host}   ", f"{gpus}, {engine}")
+    """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns."""
+    lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
     for one in plan.environment:
         if one.reason:
-            lines += wrap("  env        ", f"{one.name}={one.shown}   {one.reason}")
+            label = "nccl" if one.name.startswith("NCCL_") else "env"
+            lines += wrap(f"  {label:<11}", f"{one.name}={one.shown}   {one.reason}")
     for change in plan.changes:
         lines += wrap(
             "  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}"
         )
     for change in plan.skipped:
-        lines += wrap("  patch      ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
-    return lines
+        lines += wrap("  predict    ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
+    return [*lines, *wrap("  download   ", _download(plan)), ""]
+
+
+def _title(plan: Plan) -> list[str]:
+    cards = plan.survey.facts.cards
+    name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
+    gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
+    engine = f"vllm {plan.version}" if plan.version else "no engine"
+    title = f"{plan.playbook.name} on {plan.host}"
+    whole = f"{title}   {gpus}   {engine}"
+    return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]
+
+
+def _download(plan: Plan) -> str:
+    """What is there of the checkpoint, and how much room there is for the rest."""
+    checkpoint, figures = plan.survey.checkpoint, plan.playbook.figures
+    size = checkpoint.weights_bytes or figures.weights_bytes
+    count = checkpoint.shards or figures.shards
+    shards = f"{count} shards" if count else "the checkpoint"
+    amount = f", {decimal(size)}" if size else ""
+    if checkpoint.missing == 0:
+        return f"nothing: {shards}{amount} in {checkpoint.folder}"
+    part = f"{checkpoint.missing} of " if checkpoint.missing and count else ""
+    return f"{part}{shards}{amount}; {decimal(checkpoint.free_bytes)} free"
 
 
 def whole(plan: Plan) -> list[str]:
     """Everything that `deploy plan` says."""
-    lines = [*summary(plan), "", "steps"]
+    lines = [*summary(plan), "steps"]
     for step in plan.steps:
         for effect in step.effects:
             lines += wrap(f"  {step.name:<10} ", effect)

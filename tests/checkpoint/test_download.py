@@ -11,7 +11,7 @@ from orchestrator.checkpoint.download import (
     known_files,
     read,
 )
-from orchestrator.errors import CheckpointError
+from orchestrator.errors import DeployError
 
 SOURCE = Source("kimi", "gpu1", "org/model", "/models/kimi", "https://huggingface.co", "/venv/bin/python")
 MANIFEST = {
@@ -47,14 +47,15 @@ def test_the_last_line() -> None:
         ("hub_unreachable", "curl -sSI https://huggingface.co"),
         ("disk_full", "df -h /models/kimi"),
         ("permission", "--model-dir"),
-        ("foreign_folder", "--model-dir"),
+        ("foreign_folder", "--consent foreign-folder"),
+        ("foreign_files", "--model-dir"),
         ("hub_missing", "/venv/bin/python -m pip install huggingface_hub"),
         ("checkpoint_busy", "deploy status kimi --host gpu1"),
         ("download_failed", "deploy kimi --host gpu1"),
     ],
 )
 def test_a_failure_says_what_to_type(code: str, command: str) -> None:
-    with pytest.raises(CheckpointError) as error:
+    with pytest.raises(DeployError) as error:
         read({"error": {"code": code, "message": "it went wrong"}}, SOURCE)
     assert (error.value.code, error.value.message) == (code, "it went wrong")
     assert command in (error.value.next_command or "")

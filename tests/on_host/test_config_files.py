@@ -167,6 +167,13 @@ def test_a_remedy_without_files_is_only_recorded(folder: Path) -> None:
     assert (folder / "config.json").read_bytes() == ORIGINAL
 
 
+def test_a_file_that_somebody_removed_is_filled_in_again(folder: Path) -> None:
+    record = apply(folder)["record"]
+    (folder / "config.json").unlink()
+    assert restore(folder, record)["files"] == [{"name": "config.json", "done": "restored"}]
+    assert (folder / "config.json").read_bytes() == ORIGINAL
+
+
 @pytest.mark.parametrize("make", ["folder", "nothing"])
 def test_a_config_that_is_no_file_is_named(folder: Path, make: str) -> None:
     (folder / "config.json").unlink()

@@ -182,6 +182,7 @@ def test_two_starts_at_once_are_one_download(site: Site) -> None:
 
 
 def test_a_patched_config_is_kept_and_a_changed_one_refreshed(fetched: Site) -> None:
+    fetched.run()  # from here on it is known which commit the files are from
     names = ("config.json", "hf_quant_config.json")
     patched = plan_edits({name: (fetched.folder / name).read_bytes() for name in names}).after
     for name, data in patched.items():
@@ -191,8 +192,20 @@ def test_a_patched_config_is_kept_and_a_changed_one_refreshed(fetched: Site) -> 
     assert (ended["state"], fetched.hub.fetched()) == ("done", ["generation_config.json"])
     assert {name: fetched.files()[name] for name in patched} == patched
     assert fetched.files()["generation_config.json"] == b'{"new": 1}'
-    assert fetched.call("run")["last"]["fetched"] == 2
-    assert fetched.files()["config.json"] == (fetched.repository / "config.json").read_bytes()
+    again = fetched.call("run")["last"]
+    assert (again["fetched"], again["kept"]) == (0, sorted(patched))  # whoever edited them, they stay
+    assert {name: fetched.files()[name] for name in patched} == patched
+
+
+def test_somebodys_own_weights_are_never_replaced(fetched: Site) -> None:
+    own = (fetched.folder / "model-00001-of-00006.safetensors").read_bytes()
+    (fetched.folder / LAST).write_bytes(own)
+    (fetched.folder / "tokenizer.json").unlink()
+    code, message = error_of(fetched.call("run"))
+    assert code == "foreign_files"
+    assert LAST in message
+    assert fetched.files()[LAST] == own
+    assert fetched.hub.fetched() == []
 
 
 def test_a_kept_file_that_is_gone_is_fetched(fetched: Site) -> None:

@@ -76,16 +76,18 @@ def test_what_huggingface_hub_noted_counts_only_for_the_file_it_wrote(tmp_path: 
     file = RemoteFile("a.bin", 1, SHA, None)
     (tmp_path / "a.bin").write_bytes(b"x")
     partial(tmp_path, "a.bin.metadata", 0).write_text(f"commit\n{'d' * 64}\n{time.time()}\n")
-    assert hub_files.lacking(str(tmp_path), [file], [], {}) == [file]
+    assert hub_files.compare(str(tmp_path), [file], [], {}).fetch == [file]
     os.utime(tmp_path / "a.bin", (time.time() + 60,) * 2)
-    assert hub_files.lacking(str(tmp_path), [file], [], {}) == []
+    assert hub_files.compare(str(tmp_path), [file], [], {}).fetch == []
 
 
 def test_the_earlier_manifest_tells_another_commits_file(tmp_path: Path) -> None:
     file = RemoteFile("a.bin", 1, SHA, None)
     (tmp_path / "a.bin").write_bytes(b"x")
-    assert hub_files.lacking(str(tmp_path), [file], [], {"a.bin": {"sha256": "e" * 64}}) == [file]
-    assert hub_files.lacking(str(tmp_path), [file], [], {"a.bin": {"sha256": SHA}}) == []
+    assert hub_files.compare(str(tmp_path), [file], [], {"a.bin": {"sha256": "e" * 64, "size": 1}}).fetch == [
+        file
+    ]
+    assert hub_files.compare(str(tmp_path), [file], [], {"a.bin": {"sha256": SHA}}).fetch == []
 
 
 def test_clearing_spares_small_files_until_their_successor_is_there(tmp_path: Path) -> None:
@@ -96,3 +98,40 @@ def test_clearing_spares_small_files_until_their_successor_is_there(tmp_path: Pa
     assert hub_files.reclaimable(str(tmp_path), files) == 10
     hub_files.clear(str(tmp_path), files)
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["config.json"]
+
+
+BLOB = "45b983be36b73c0788dc9cbcb76cbb80fc7bb057"  # git's id of b"hi\n"
+
+
+def compared(folder: Path, file: RemoteFile, earlier: dict[str, object] | None = None) -> str:
+    found = hub_files.compare(str(folder), [file], [], {file.name: earlier} if earlier else {})
+    return next(word for word, files in found._asdict().items() if files)
+
+
+def test_somebodys_own_large_file_is_foreign_and_an_edited_small_one_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"their own")
+    (tmp_path / "b.json").write_bytes(b'{"edited": 1}')
+    assert compared(tmp_path, RemoteFile("a.bin", 5, SHA, None)) == "foreign"
+    assert compared(tmp_path, RemoteFile("b.json", 5, None, "c" * 40)) == "kept"
+
+
+def test_what_an_earlier_commit_had_is_fetched_anew(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"hi\n")
+    (tmp_path / "b.txt").write_bytes(b"hi\n")
+    assert compared(tmp_path, RemoteFile("a.bin", 5, SHA, None), {"size": 3, "sha256": "e" * 64}) == "fetch"
+    assert compared(tmp_path, RemoteFile("b.txt", 5, None, "c" * 40), {"blob": BLOB}) == "fetch"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", b'{"cut": '),
+        ("a.json", b""),
+        ("a.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"),
+        ("a.model", b"<!DOCTYPE html><html>"),
+        ("a.safetensors", b"\xff" * 20),
+    ],
+)
+def test_what_cannot_be_what_its_name_says_is_fetched(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert compared(tmp_path, RemoteFile(name, 5, SHA, "c" * 40)) == "fetch"

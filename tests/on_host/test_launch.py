@@ -51,11 +51,10 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
         "gpu_before_mib": None,
     }
     (journal,) = records(deployments.folder())
-    assert {key: journal[key] for key in ("action", "launch", "argv", "pid")} == {
+    assert {key: journal[key] for key in ("action", "launch", "argv")} == {
         "action": "launch",
         "launch": 1,
         "argv": argv,
-        "pid": process.pid,
     }
 
 

@@ -21,7 +21,9 @@ def over(one: launches.Launch) -> None:
 
 
 def test_nothing_was_ever_started(deployments: Deployments) -> None:
-    assert look(free_port()) == {
+    port = free_port()
+    assert look(port) == {
+        "endpoint": {"host": "0.0.0.0", "port": port, "model": "tiny"},
         "launch": None,
         "process": None,
         "command": None,

@@ -38,9 +38,9 @@ def refused(*, argument: bytes = b"") -> Diagnosis:
     return found
 
 
-def decide(diagnosis: Diagnosis, found: Survey, **wishes: Any) -> Decision:
+def decide(diagnosis: Diagnosis, found: Survey, *, launch: int = 9, **wishes: Any) -> Decision:
     wanted = Wishes(patches=PATCHES, **wishes)
-    return choose(diagnosis, make_plan("gpu7", KIMI, found, wanted), found, wanted)
+    return choose(diagnosis, make_plan("gpu7", KIMI, found, wanted), found, wanted, launch=launch)
 
 
 def patched(**more: Any) -> dict[str, Any]:

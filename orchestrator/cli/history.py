@@ -1,0 +1,42 @@
+"""`deploy history PLAYBOOK --host H`: what was done on this host?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.cli.options import Options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
+
+
+@click.command(epilog="Example:  deploy history kimi-k2.5 --host 10.1.230.174")
+@shared_options
+def history(options: Options) -> int:
+    """Show what was done on the host, oldest first: launches, how they ended, patches, stops.
+
+    The journal on the host is what every repair is decided from; this is all of it. With --json each record is
+    one object on a line.
+    """
+    from orchestrator.cli.session import on_each_host
+    from orchestrator.report.choose import width_of, write
+    from orchestrator.report.history import table
+
+    def work(deployment: Deployment) -> int:
+        records = deployment.history()
+        if options.json:
+            for record in records:
+                click.echo(json.dumps({"host": deployment.host.name, **record}))
+            return 0
+        title = f"{deployment.playbook.name} on {deployment.host.name}"
+        if not records:
+            click.echo(f"{title}: nothing was done yet")
+            return 0
+        write([[(title, "strong")], *table(records, width_of(sys.stdout))], sys.stdout)
+        return 0
+
+    return on_each_host(options, work, report_to=sys.stderr)

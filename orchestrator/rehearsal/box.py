@@ -1,0 +1,271 @@
+"""What is a whole host in a box on this machine, and how does it go away without a trace?"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from orchestrator import playbook as playbooks
+from orchestrator.data_folders import data_folders
+from orchestrator.errors import UsageError
+from orchestrator.on_host import procs
+from orchestrator.playbook import Playbook
+from orchestrator.rehearsal import adapt, environment, faults, flagship, tiny_mla
+from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
+from orchestrator.rehearsal.hub import Hub
+from orchestrator.rehearsal.ssh_server import SshServer
+from orchestrator.rehearsal.stand_in import VERSION
+from orchestrator.ssh import ship
+from orchestrator.ssh.connect import open_host
+from orchestrator.ssh.host import Host
+
+Pace = Literal["default", "fast"]
+PACES: dict[Pace, float] = {"default": 0.75, "fast": 0.01}
+STOP_SECONDS = 60.0
+
+
+class Box:
+    """A host with SSH, cards, an engine and a Hub of its own, and a playbook adapted to it; use it with `with`.
+
+        with Box("kimi-k2.5") as box:
+            left = box.deploy("up", "--no-predict")     # `deploy up kimi-k2.5 --host rehearsal ...`
+
+    `playbook` is a name or a path, looked for in `folders` first. `fault` names a failure of `faults.yaml`. `checkpoint` is a folder
+    to serve instead of the generated one. `engine_python` is the interpreter of a real vLLM that runs without cards; None: the
+    stand-in. No HF_* and no proxy variable of the caller reaches the box. Raises UsageError("unknown_fault",
+    "unknown_playbook", "invalid_playbook").
+    """
+
+    def __init__(
+        self,
+        playbook: str | Path = "kimi-k2.5",
+        *,
+        fault: str | None = None,
+        pace: Pace = "default",
+        checkpoint: Path | None = None,
+        engine_python: str | None = None,
+        folders: Sequence[Path] = (),
+    ) -> None:
+        known = faults.load()
+        if fault is not None and fault not in known:
+            raise UsageError("unknown_fault", f"there is no fault {fault!r}; known: {', '.join(known)}")
+        if fault is not None and known[fault].where == "engine" and engine_python is not None:
+            raise UsageError("unknown_fault", f"{fault} is acted by the stand-in engine, not by a real vLLM")
+        self.written = playbooks.find(str(playbook), data_folders("playbooks", folders))
+        self.fault = fault
+        self.pace = pace
+        self._checkpoint = checkpoint
+        self._engine_python = engine_python
+        self.closing = contextlib.ExitStack()
+        """What is undone when the box closes, last first."""
+
+    def __enter__(self) -> Box:
+        with self.closing:
+            self._build()
+            self.closing = self.closing.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.close()
+
+    # What it consists of
+
+    @property
+    def home(self) -> Path:
+        """The home folder on the host."""
+        return self.folder / "home"
+
+    @property
+    def state(self) -> Path:
+        """The deployment's state folder on the host."""
+        return self.folder / "state" / "deploy" / self.playbook.name
+
+    @property
+    def checkpoint(self) -> Path:
+        """The checkpoint's folder on the host."""
+        return self.home / self.playbook.folder.removeprefix("~/")
+
+    @property
+    def repository(self) -> Path:
+        """What the Hub serves as the playbook's repository."""
+        return self.hub.repositories / self.playbook.model.repository
+
+    @property
+    def cards(self) -> Path:
+        """Where processes note the memory that they hold on a card."""
+        return self.folder / "cards"
+
+    @property
+    def real_engine(self) -> bool:
+        """Whether the engine is a real vLLM."""
+        return self._engine_python is not None
+
+    @property
+    def python(self) -> str:
+        """The host's own `python3`."""
+        return str(self.stand_in.folder / "tools" / "python3")
+
+    @property
+    def alias(self) -> str:
+        """The host's name in `ssh_config`."""
+        return self.server.alias
+
+    @property
+    def ssh_config(self) -> str:
+        return self.server.ssh_config
+
+    @property
+    def playbook_path(self) -> Path:
+        return self.folder / "playbooks" / f"{self.playbook.name}.yaml"
+
+    @property
+    def ready_seconds(self) -> float | None:
+        """How long a launch may take where the fault says so."""
+        limits = faults.load()[self.fault].ready_seconds if self.fault else None
+        return limits[self.pace == "fast"] if limits else None
+
+    def open_host(self) -> Host:
+        """Connect as `deploy` does."""
+        return open_host(self.alias, ssh_config=self.ssh_config)
+
+    def reach(self) -> list[str]:
+        """The options that lead any `deploy` command to this host and its playbook."""
+        return ["--host", self.alias, "-F", self.ssh_config, "--playbooks", str(self.playbook_path.parent)]
+
+    def command(self, verb: str, *options: str) -> list[str]:
+        """The command line `deploy VERB PLAYBOOK --host rehearsal ... OPTIONS`."""
+        program = [sys.executable, "-m", "orchestrator.cli.main"]
+        return [*program, verb, self.playbook.name, *self.reach(), *options]
+
+    def deploy(self, verb: str, *options: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
+        """Run a `deploy` command to its end, as a process of its own without this one's HF_* and proxies."""
+        return subprocess.run(
+            self.command(verb, *options),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=without_hub_variables(dict(os.environ)),
+            check=False,
+        )
+
+    # Building and taking down
+
+    def _build(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="deploy-rehearsal-")).resolve()
+        self.closing.callback(shutil.rmtree, self.folder, ignore_errors=True)
+        for name in ("home", "state", "cards", "tmp", "playbooks", "hub", "ssh"):
+            (self.folder / name).mkdir()
+        self.hub = self.closing.enter_context(Hub(self.folder / "hub"))
+        self.port = free_port()
+        self.playbook = self._adapted()
+        self.playbook_path.write_text(adapt.as_file(self.playbook))
+        self._fill_repository()
+        real = self._engine_python is not None
+        cards = 0 if real else max(8, self.playbook.gpus)
+        self.stand_in: StandIn = environment.make(
+            self.home / adapt.ENVIRONMENT.removeprefix("~/"),
+            version="" if real else VERSION,
+            cards=cards,
+        )
+        self.environment = self._variables()
+        self.closing.callback(self._end_strays)
+        self.server = SshServer(self.folder / "ssh", self.environment)
+        if self.fault is not None:
+            faults.arrange(self, self.fault)
+        self.server.environment = dict(self.environment)
+        self.closing.enter_context(self.server)
+        self.closing.callback(self._end_launches)
+
+    def _adapted(self) -> Playbook:
+        if self._engine_python is None:
+            return adapt.for_stand_in(self.written, port=self.port, endpoint=self.hub.endpoint)
+        return adapt.for_cpu(
+            self.written, port=self.port, endpoint=self.hub.endpoint, python=self._engine_python
+        )
+
+    def _fill_repository(self) -> None:
+        if self._checkpoint is not None:
+            shutil.copytree(self._checkpoint, self.repository)
+        elif self._engine_python is not None:
+            tiny_mla.make(self.repository)
+        else:
+            flagship.make(self.repository)
+
+    def _variables(self) -> dict[str, str]:
+        """Everything that programs on the host see."""
+        user = getpass.getuser()
+        return {
+            "HOME": str(self.home),
+            "XDG_STATE_HOME": str(self.folder / "state"),
+            "TMPDIR": str(self.folder / "tmp"),
+            "PATH": os.pathsep.join((str(self.stand_in.folder / "tools"), *SYSTEM_PATH)),
+            "USER": user,
+            "LOGNAME": user,
+            "SHELL": "/bin/sh",
+            "LANG": "C.UTF-8",
+            "STAND_IN_CARDS": str(self.cards),
+            "STAND_IN_PACE": str(PACES[self.pace]),
+        }
+
+    def _end_launches(self) -> None:
+        """`deploy stop` for every playbook that was launched here: its processes and its shared memory go."""
+        for room in sorted((self.folder / "state" / "deploy").glob("*/launches")):
+            request = {
+                "playbook": room.parent.name,
+                "launch": None,
+                "grace_seconds": 1.0,
+                "kill_seconds": 10.0,
+                "remove_shm": True,
+                "wait_gpu_seconds": 0,
+                "by_person": True,
+            }
+            subprocess.run(
+                ship.interpreter(self.python),
+                input=ship.bundle("stop", request, deadline=STOP_SECONDS),
+                env=self.environment,
+                capture_output=True,
+                timeout=STOP_SECONDS + 10.0,
+                check=False,
+            )
+
+    def _end_strays(self) -> None:
+        """End what still runs with the home folder of this box, such as a download that was left to itself."""
+        mark = f"HOME={self.home}".encode()
+        for pid, one in procs.processes().items():
+            if (
+                one.alive
+                and pid != os.getpid()
+                and mark in procs.read_bytes(f"/proc/{pid}/environ").split(b"\0")
+            ):
+                with contextlib.suppress(PermissionError):
+                    procs.send(one, signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def without_hub_variables(variables: dict[str, str]) -> dict[str, str]:
+    """An environment without what would lead a download elsewhere, or a token to it."""
+    return {name: value for name, value in variables.items() if not leads_elsewhere(name)}
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Whether a variable is one of the Hub's or names a proxy."""
+    return name.startswith(("HF_", "HUGGING_FACE_", "HUGGINGFACE_")) or name.lower().endswith("_proxy")

@@ -1,0 +1,147 @@
+"""Which failures can be rehearsed, and what makes each of them happen?"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from orchestrator.rehearsal.box import Box
+
+PATH = Path(__file__).with_name("faults.yaml")
+
+
+class Fault(BaseModel):
+    """A failure as `faults.yaml` has it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    where: Literal["engine", "hub", "host"]
+    exit: int
+    """The exit code of `deploy` that it leads to."""
+    title: str
+    ready_seconds: tuple[float, float] | None = None
+    """How long a launch may take, at the default pace and at the fast one, instead of the playbook's time."""
+
+
+@functools.cache
+def load() -> Mapping[str, Fault]:
+    """Every fault by name."""
+    from ruamel.yaml import YAML
+
+    return {name: Fault.model_validate(value) for name, value in YAML(typ="safe").load(PATH).items()}
+
+
+def arrange(box: Box, name: str) -> None:
+    """Make the box such that the fault will happen; called when everything is laid out and nothing runs yet."""
+    if load()[name].where == "engine":
+        box.environment["STAND_IN_FAULT"] = name
+    arrangement = ARRANGEMENTS.get(name)
+    if arrangement is not None:
+        arrangement(box)
+
+
+def _shard(folder: Path, number: int) -> Path:
+    return sorted(folder.glob("*.safetensors"))[number]
+
+
+def _gated(box: Box) -> None:
+    box.hub.gated = True
+    box.hub.token = os.urandom(16).hex()
+
+
+def _hub_down(box: Box) -> None:
+    box.hub.fail[""] = 1000
+
+
+def _disk_full(box: Box) -> None:
+    free = shutil.disk_usage(box.folder).free
+    box.hub.claim[_shard(box.repository, -1).name] = free + 10**12
+
+
+def _corrupt_shard(box: Box) -> None:
+    shutil.copyfile(_shard(box.repository, 2), _shard(box.repository, 6))
+
+
+def _missing_shard(box: Box) -> None:
+    _shard(box.repository, 6).unlink()
+
+
+def _damaged_on_disk(box: Box) -> None:
+    shutil.copytree(box.repository, box.checkpoint)
+    damaged = _shard(box.checkpoint, 6)
+    os.truncate(damaged, damaged.stat().st_size // 2)
+
+
+def _port_taken(box: Box) -> None:
+    program = f"import socket, time; s = socket.create_server(('127.0.0.1', {box.port})); print(flush=True); time.sleep(1e6)"
+    _bystander(box, program)
+
+
+def _gpu_busy(box: Box) -> None:
+    pid = _bystander(box, "import time; print(flush=True); time.sleep(1e6)")
+    for card in range(8):
+        (box.cards / f"{card}-other").write_text(f"{pid} 85068 python3\n")
+
+
+def _bystander(box: Box, program: str) -> int:
+    """Somebody else's process on the host, once it has printed a line; it goes with the box."""
+    process = subprocess.Popen(
+        [box.python, "-I", "-S", "-c", program],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+    box.closing.callback(end)
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process.pid
+
+
+def _no_engine(box: Box) -> None:
+    for metadata in box.stand_in.folder.glob("lib/*/site-packages/vllm-*.dist-info"):
+        shutil.rmtree(metadata)
+
+
+def _few_gpus(box: Box) -> None:
+    program = box.stand_in.folder / "tools" / "cards.py"
+    with contextlib.suppress(FileNotFoundError):
+        program.write_text(program.read_text().replace("CARDS = 8", "CARDS = 4"))
+
+
+def _changed_host_key(box: Box) -> None:
+    import paramiko
+
+    line = box.server.known_hosts.read_text().split()
+    other = paramiko.ECDSAKey.generate()
+    box.server.known_hosts.write_text(f"{line[0]} {other.get_name()} {other.get_base64()}\n")
+
+
+ARRANGEMENTS: Mapping[str, Callable[[Box], None]] = {
+    "gated": _gated,
+    "hub-down": _hub_down,
+    "disk-full": _disk_full,
+    "corrupt-shard": _corrupt_shard,
+    "missing-shard": _missing_shard,
+    "damaged-on-disk": _damaged_on_disk,
+    "port-taken": _port_taken,
+    "gpu-busy": _gpu_busy,
+    "no-engine": _no_engine,
+    "few-gpus": _few_gpus,
+    "changed-host-key": _changed_host_key,
+}

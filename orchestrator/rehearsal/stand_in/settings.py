@@ -1,0 +1,146 @@
+"""What was the engine told, by its arguments and by the checkpoint's config?"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CARD_GIB = 94.97
+UTILISATION = 0.9
+WEIGHTS_GIB = 70.53
+ACTIVATIONS_GIB = 5.1
+"""What the flagship takes of a card beside weights and KV cache, while it is profiled."""
+SHORT_KV_GIB = 3.08
+BLOCK_TOKENS = 16
+
+
+def arguments(argv: Sequence[str]) -> dict[str, str | bool]:
+    """Options by name with underscores, as vLLM's own parser spells them; a bare option is True."""
+    found: dict[str, str | bool] = {}
+    for at, item in enumerate(argv):
+        if not item.startswith("--"):
+            continue
+        name, equals, value = item[2:].partition("=")
+        following = argv[at + 1] if at + 1 < len(argv) else "--"
+        bare = True if following.startswith("--") else following
+        found[name.replace("-", "_")] = value if equals else bare
+    return found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One launch."""
+
+    given: Mapping[str, str | bool]
+    config: Mapping[str, Any]
+    kv_dtype: str
+    fault: str
+
+    @property
+    def model(self) -> str:
+        return str(self.given["model"])
+
+    @property
+    def served(self) -> str:
+        return str(self.given.get("served_model_name", self.model))
+
+    @property
+    def host(self) -> str:
+        return str(self.given.get("host", "0.0.0.0"))
+
+    @property
+    def port(self) -> int:
+        return int(self.given.get("port", 8000))
+
+    @property
+    def ranks(self) -> int:
+        return int(self.given.get("tensor_parallel_size", 1)) * int(
+            self.given.get("pipeline_parallel_size", 1)
+        )
+
+    @property
+    def text(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.config.get("text_config") or self.config
+        return found
+
+    @property
+    def context(self) -> int:
+        return int(self.given.get("max_model_len") or self.text.get("max_position_embeddings") or 4096)
+
+    @property
+    def mla(self) -> bool:
+        return bool(self.text.get("kv_lora_rank"))
+
+    @property
+    def refused(self) -> bool:
+        """Whether no backend of this release runs the model's attention on compute capability 12.0."""
+        return self.mla and (self.kv_dtype not in ("auto", "bfloat16") or self.fault == "stubborn")
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        """In bf16, on every rank in full for MLA."""
+        layers = int(self.text.get("num_hidden_layers", 1))
+        if self.mla:
+            return layers * 2 * (int(self.text["kv_lora_rank"]) + int(self.text.get("qk_rope_head_dim", 64)))
+        heads = int(self.text.get("num_key_value_heads", 8))
+        return layers * 4 * max(1, heads // self.ranks) * int(self.text.get("head_dim") or 128)
+
+    @property
+    def kv_gib(self) -> float:
+        """What is left for the KV cache on a card."""
+        if self.fault == "kv-cache-too-small":
+            return SHORT_KV_GIB
+        return CARD_GIB * UTILISATION - WEIGHTS_GIB - ACTIVATIONS_GIB
+
+    @property
+    def kv_tokens(self) -> int:
+        return int(self.kv_gib * 2**30 / self.kv_bytes_per_token) // BLOCK_TOKENS * BLOCK_TOKENS
+
+    @property
+    def kv_needed_gib(self) -> float:
+        return self.context * self.kv_bytes_per_token / 2**30
+
+    @property
+    def shards(self) -> int:
+        return len(list(Path(self.model).glob("*.safetensors"))) or 1
+
+
+def read(argv: Sequence[str]) -> Settings:
+    """Settings of a launch; ValueError with vLLM's words for a config that it refuses."""
+    given = arguments(argv)
+    model = Path(str(given["model"]))
+    config = json.loads((model / "config.json").read_text())
+    flag = str(given.get("kv_cache_dtype", "auto"))
+    kv_dtype = flag if flag != "auto" else declared_kv_dtype(model, config)
+    return Settings(given, config, kv_dtype, os.environ.get("STAND_IN_FAULT", ""))
+
+
+def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:
+    """The KV cache dtype that the metadata of a ModelOpt checkpoint asks for.
+
+    The sidecar counts only where config.json has no block at the top; Kimi's class lifts the one of its text
+    model there.
+    """
+    block = config.get("quantization_config")
+    sidecar = model / "hf_quant_config.json"
+    if block is None and sidecar.exists():
+        block = json.loads(sidecar.read_text())
+    elif block is None and config.get("model_type") == "kimi_k25":
+        block = (config.get("text_config") or {}).get("quantization_config")
+    block = block or {}
+    legacy = block.get("quantization") or {}
+    if legacy.get("quant_algo") == "NVFP4" and "kv_cache_quant_algo" not in legacy:
+        raise ValueError(
+            "NVFP4 quantization requires the following fields in hf_quant_config.json: ['kv_cache_quant_algo']"
+        )
+    asked = (
+        legacy.get("kv_cache_scheme")
+        or block.get("kv_cache_scheme")
+        or legacy.get("kv_cache_quant_algo")
+        or block.get("kv_cache_quant_algo")
+    )
+    return "fp8_e4m3" if asked else "auto"

@@ -1,0 +1,67 @@
+"""How does the state of a deployment look to a person?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.report.layout import Line, Role, duration, wrapped
+from orchestrator.report.panel import condensed
+
+State = Mapping[str, Any]
+LABEL = 11
+ROLES: Mapping[str, Role] = {"healthy": "good", "starting": "busy", "never launched": "dim", "stopped": "dim"}
+
+
+def table(state: State, width: int) -> list[Line]:
+    """What `Deployment.status` found: a row a subject, then the processes and the patches in force as tables."""
+    name = f"{state['playbook']} on {state['host']}"
+    now = str(state["state"])
+    lines: list[Line] = [[(name, "strong"), (": ", ""), (now, ROLES.get(now, "warn"))]]
+    for label, text in _rows(state):
+        lines += wrapped([(f"  {label:<{LABEL}}", "dim")], text, width)
+    lines += _processes(state["members"])
+    return [*lines, *_patches(state["patches"], width)]
+
+
+def _rows(state: State) -> list[tuple[str, str]]:
+    rows = []
+    if state["launch"] is not None:
+        ended = "" if state["exit_code"] is None else f", exit status {state['exit_code']}"
+        rows.append(("launch", f"{state['launch']}, started {_when(state['started_at'])}{ended}"))
+        models = ", ".join(state["models"]) or "none"
+        rows.append(("health", f"{state['health'] or 'no answer'}, models: {models}"))
+    if outcome := state["outcome"]:
+        cause = condensed(outcome["cause"])
+        rows.append(("outcome", f"{outcome['result']}{': ' if cause else ''}{cause}"))
+    if log := state["log"]:
+        rows.append(("log", f"{log['path']}, silent for {duration(log['silent_seconds'])}"))
+    if state["shm"]["entries"]:
+        size = state["shm"]["bytes"] / 2**20
+        rows.append(("shm", f"{state['shm']['entries']} files of its own, {size:,.0f} MiB"))
+    return rows
+
+
+def _processes(members: list[Mapping[str, Any]]) -> list[Line]:
+    if not members:
+        return []
+    lines: list[Line] = [[], [(f"  {'pid':>8}  {'memory':>12}  process", "dim")]]
+    for one in members:
+        size = f"{(one['rss_bytes'] or 0) / 2**20:,.0f} MiB"
+        lines.append([(f"  {one['pid']:>8}  {size:>12}  {one['name']}", "")])
+    return lines
+
+
+def _patches(patches: list[Mapping[str, Any]], width: int) -> list[Line]:
+    if not patches:
+        return []
+    lines: list[Line] = [[], [(f"  {'patch in force':<24}{'proven':<9}changed", "dim")]]
+    for one in patches:
+        proven = "yes" if one["confirmed"] else "not yet"
+        head: Line = [(f"  {one['patch']:<24}{proven:<9}", "")]
+        lines += wrapped(head, ", ".join(one["files"]) or "options only", width)
+    return lines
+
+
+def _when(at: str | None) -> str:
+    return f"{str(at)[:19].replace('T', ' ')} UTC" if at else "at an unknown time"

@@ -1,0 +1,157 @@
+"""How do events look on a terminal: finished lines stay, what is under way is rewritten in place below them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator.report.events import Event
+from orchestrator.report.layout import WIDEST, Line, Role, duration, finished, prefix_of, step_head, visible
+from orchestrator.report.ticker import Ticker
+from orchestrator.report.underway import Going, UnderWay
+
+TICK_SECONDS = 0.25
+STYLES: dict[Role, str] = {  # the terminal's own palette: whoever chose it can read it, dark or light
+    "": "",
+    "strong": "bold",
+    "dim": "dim",
+    "good": "bold green",
+    "bad": "red",
+    "warn": "yellow",
+    "busy": "cyan",
+    "link": "cyan",
+    "added": "green",
+    "removed": "red",
+}
+BAR = 24
+_ERASE_BELOW = "\r\x1b[J"
+
+
+def console_for(out: TextIO) -> Console:
+    return Console(file=out, highlight=False)
+
+
+def ansi(console: Console, line: Line, *, crop: int | None = None) -> str:
+    """A line as the console's terminal shows it, cut to `crop` columns if told."""
+    text = Text.assemble(*((part, STYLES[role]) for part, role in line), end="")
+    text.rstrip()
+    if crop is not None:
+        text.truncate(crop)
+    with console.capture() as captured:
+        console.print(text, soft_wrap=True, end="")
+    return captured.get()
+
+
+class Terminal:
+    """Writes finished lines once and the live lines again and again, one for each host that is at work.
+
+    The cursor rests on the first live line, not behind the last: a terminal that is resized wraps lines
+    anew and moves the cursor with its line, so that erasing from there on never leaves a copy behind.
+    """
+
+    def __init__(
+        self,
+        out: TextIO,
+        *,
+        several_hosts: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        console: Console | None = None,
+    ) -> None:
+        self._out = out
+        self._several_hosts = several_hosts
+        self._clock = clock
+        self._console = console or console_for(out)
+        self._under_way = UnderWay(clock)
+        self._lock = threading.RLock()
+        self._ticker = Ticker(self.tick, TICK_SECONDS)
+        self._live = ""
+        self._closed = False
+
+    def __enter__(self) -> Terminal:
+        self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ticker.stop()
+        with self._lock:
+            self._erase()
+            self._closed = True
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        with self._lock:
+            self._erase()
+            yield
+
+    def show(self, event: Event) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._under_way.take(event)
+            width = min(self._console.width, WIDEST)
+            self._redraw(finished(event, width, several_hosts=self._several_hosts))
+
+    def tick(self) -> None:
+        """Let the clocks of what is under way go on."""
+        with self._lock:
+            if not self._closed:
+                self._redraw([])
+
+    def _redraw(self, above: list[Line]) -> None:
+        live = [self._going(one) for one in self._under_way.all()]
+        room = max(10, self._console.width - 1)
+        lines = [ansi(self._console, line, crop=room) for line in live[: max(1, self._console.height - 1)]]
+        back = f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""
+        drawn = "\n".join(lines) + back + "\r" if lines else ""
+        if not above and drawn == self._live:
+            return
+        stays = "".join(ansi(self._console, line) + "\n" for line in above)
+        self._out.write((_ERASE_BELOW if self._live else "") + stays + drawn)
+        self._out.flush()
+        self._live = drawn
+
+    def _erase(self) -> None:
+        if self._live:
+            self._out.write(_ERASE_BELOW)
+            self._out.flush()
+            self._live = ""
+
+    def _going(self, going: Going) -> Line:
+        """Name, what is waited for, a bar where the share is known, what is ahead, and the clock at the right edge."""
+        now = self._clock()
+        width = min(self._console.width - 1, WIDEST - 1)
+        prefix = prefix_of(going.host, self._several_hosts)
+        head: Line = [(prefix, "dim"), *step_head("started", going.step)]
+        ahead = going.ahead(now)
+        clock = _clock(going.elapsed(now))
+        tail = f"{ahead}{'  ' if ahead else ''}{clock:>6}"
+        room = width - sum(len(part) for part, _ in head) - len(tail) - 2
+        text = visible(going.text.replace("\n", " ") or "under way")
+        text = text if len(text) <= room else text[: max(0, room - 3)].rstrip() + "..."
+        line: Line = [*head, (text, "")]
+        room -= len(text)
+        if going.part is not None and room >= 10:
+            size = min(BAR, room - 2)
+            full = round(going.part * size)
+            done, left = self._bar
+            line += [("  ", ""), (done * full, "busy"), (left * (size - full), "dim")]
+            room -= size + 2
+        return [*line, (" " * (room + 2), ""), (ahead, "dim"), (tail[len(ahead) :], "")]
+
+    @property
+    def _bar(self) -> tuple[str, str]:
+        return ("━", "─") if self._console.encoding.startswith("utf") else ("#", "-")
+
+
+def _clock(seconds: float) -> str:
+    """Whole seconds while it runs: tenths would only flicker."""
+    return f"{int(seconds)}s" if seconds < 60 else duration(seconds)

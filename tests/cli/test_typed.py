@@ -1,0 +1,23 @@
+"""A command line told again, without the secrets that were in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.cli.typed import told
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (["kimi", "--host", "a b"], "deploy kimi --host 'a b'"),
+        (["kimi", "--env", "VLLM_API_KEY=sesame"], "deploy kimi --env VLLM_API_KEY"),
+        (["kimi", "--env=HF_TOKEN=sesame"], "deploy kimi --env=HF_TOKEN"),
+        (["kimi", "--env", "NCCL_DEBUG=INFO"], "deploy kimi --env NCCL_DEBUG=INFO"),
+        (["kimi", "--set", "environment.HF_TOKEN=sesame"], "deploy kimi --set 'environment.HF_TOKEN=***'"),
+        (["kimi", "--engine-arg", "api-key=sesame"], "deploy kimi --engine-arg 'api-key=***'"),
+        (["kimi", "--set", "port=8001"], "deploy kimi --set port=8001"),
+    ],
+)
+def test_told(typed: list[str], shown: str) -> None:
+    assert told(typed) == shown

@@ -1,0 +1,52 @@
+"""The failure panel: what decides stays in it, an unknown failure is as careful as a known one."""
+
+from __future__ import annotations
+
+from orchestrator.diagnosis.verdict import Diagnosis, Folded, RootCause
+from orchestrator.remedy.choose import Decision
+from orchestrator.report.panel import LONGEST_CAUSE, LONGEST_DIFF, condensed, finding, panel_text
+from tests.report.snapshots import check
+from tests.report.test_tables import CAUSE
+
+
+def test_a_selectors_refusal_is_cut_to_what_decides() -> None:
+    assert condensed(CAUSE) == (
+        "ValueError: No valid attention backend found for cuda ... kv_cache_dtype=fp8_e4m3 ... "
+        "TRITON_MLA: [kv_cache_dtype not supported]"
+    )
+
+
+def test_of_another_long_cause_both_ends_stay() -> None:
+    cause = "OddError: " + "word " * 200 + "the end"
+    assert len(condensed(cause)) <= LONGEST_CAUSE + 10
+    assert condensed(cause).startswith("OddError: word")
+    assert condensed(cause).endswith("the end")
+    assert condensed("short") == "short"
+
+
+def test_an_unknown_failure_says_what_was_ruled_out_and_where_the_bundle_is() -> None:
+    root = RootCause(
+        text="LedgerTornError: page 4 of the ledger is torn",
+        line=812,
+        process="Worker_TP4",
+        exception="LedgerTornError",
+    )
+    diagnosis = Diagnosis(
+        verdict="unknown_fault", root_cause=root, folded=Folded(processes=("Worker_TP0",), lines=93)
+    )
+    words = finding(
+        diagnosis, Decision(None, "no patch knows it"), launch=2, known=31, bundle="/home/me/bundle.tar.gz"
+    )
+    check("panel-unknown", panel_text(words, ""))
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    diff = "--- a/config.json\n+++ b/config.json\n@@ -1,9 +1,9 @@\n" + "".join(
+        f"-{'x' * 100}{number}\n" for number in range(40)
+    )
+    words = dict.fromkeys(("cause", "where", "why", "remedy", "cost", "ruled_out", "bundle"), "")
+    lines = panel_text(words, diff).splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert lines[1].strip() == "config.json"
+    assert sum("xxx" in line for line in lines) == LONGEST_DIFF - 1
+    assert "17 more lines: deploy diff" in lines[-1] or "17 more lines: deploy diff" in lines[-2]

@@ -1,0 +1,41 @@
+"""Nothing is silent for more than two seconds: real time, a real pseudo-terminal, a step that does nothing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from tests.pseudo_terminal import OnTerminal
+
+IDLE = """
+import sys, time
+from orchestrator.report.choose import display
+from orchestrator.report.events import Report
+with display(sys.stdout, as_json=False, several_hosts=False) as shown:
+    report = Report(shown, "gpu7")
+    with report.wait("connect", "to gpu7", limit=30):
+        time.sleep(1.2)
+    with report.step("launch 1", "loading weights", limit=3900) as step:
+        time.sleep(3.6)
+"""
+
+
+def test_a_step_that_does_nothing_shows_what_is_waited_for_and_for_how_long() -> None:
+    kept = {name: os.environ[name] for name in ("PATH", "COVERAGE_FILE") if name in os.environ}
+    environment = {**kept, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with ExitStack() as stack:
+        fancy, plain = (
+            stack.enter_context(OnTerminal([sys.executable, "-c", IDLE], environment, term=term))
+            for term in ("xterm-256color", "dumb")
+        )
+        assert (fancy.end(), plain.end()) == (0, 0)
+        for one in (fancy, plain):
+            assert one.longest_silence() < 2.0
+            assert one.text.count("loading weights") >= 2
+            assert "at most 1h05m" in one.text
+        assert "\x1b[J" in fancy.raw
+        assert "\x1b" not in plain.raw
+        for second in "123":
+            assert f"{second}s" in fancy.text

@@ -1,0 +1,112 @@
+"""History, status and errors as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import PreflightRefused
+from orchestrator.report import history, status
+from orchestrator.report.error import error_lines
+from orchestrator.report.layout import Line, plain
+from tests.report.snapshots import check
+
+CAUSE = (
+    "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, "
+    "dtype=torch.bfloat16, kv_cache_dtype=fp8_e4m3, block_size=None, use_mla=True, has_sink=False, use_sparse=False, "
+    "use_mm_prefix=False, attn_type=AttentionType.DECODER). Reasons: {FLASH_ATTN_MLA: [kv_cache_dtype not supported, "
+    "compute capability not supported, FlashAttention MLA not supported on this device], FLASHINFER_MLA: [compute "
+    "capability not supported], TRITON_MLA: [kv_cache_dtype not supported], FLASHMLA_SPARSE: [kv_cache_dtype not "
+    "supported, non-sparse not supported, compute capability not supported]}."
+)
+RECORDS: list[dict[str, Any]] = [
+    {"action": "launch", "launch": 1, "pid": 4711},
+    {"action": "outcome", "launch": 1, "result": "failed", "cause": CAUSE, "finding": "fp8-kv-mla"},
+    {"action": "stop", "ended": [{"pid": 1}] * 9, "shm_removed": ["psm_a", "psm_b"], "by_person": False},
+    {
+        "action": "patch",
+        "patch": "fp8-kv-mla",
+        "why": "finding",
+        "files": [{"name": "config.json"}, {"name": "hf_quant_config.json"}],
+        "flags": {"--kv-cache-dtype": None, "--max-model-len": "65536"},
+        "environment": {},
+    },
+    {"action": "launch", "launch": 2, "pid": 4812},
+    {"action": "outcome", "launch": 2, "result": "healthy"},
+    {"action": "stop", "ended": [], "shm_removed": [], "by_person": True},
+    {"action": "revert", "patch": "fp8-kv-mla", "by_person": True},
+    {"action": "stop_failed", "launch": 2, "survivors": "pid 4812 (python3, state D)"},
+    {"action": "of_the_future", "machine": "m", "count": 3},
+]
+STATE: dict[str, Any] = {
+    "host": "gpu7",
+    "playbook": "kimi-k2.5",
+    "state": "dead, orphans alive",
+    "launch": 3,
+    "started_at": "2026-07-25T10:02:11.123+00:00",
+    "exit_code": 1,
+    "members": [{"pid": 4711, "name": "VLLM::Worker_TP4", "rss_bytes": 3 * 2**30}],
+    "health": None,
+    "models": [],
+    "shm": {"entries": 12, "bytes": 402653184},
+    "log": {
+        "path": "/home/ml/.local/state/deploy/kimi-k2.5/launches/3/vllm.log",
+        "silent_seconds": 75.0,
+    },
+    "outcome": {"launch": 3, "result": "failed", "cause": CAUSE},
+    "patches": [
+        {"patch": "fp8-kv-mla", "confirmed": False, "files": ["config.json", "hf_quant_config.json"]}
+    ],
+}
+
+
+def text(lines: list[Line]) -> str:
+    return "".join(f"{plain(line)}\n" for line in lines)
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_history(width: int) -> None:
+    records = [{"at": f"2026-07-25T10:0{number}:00.000+00:00", **one} for number, one in enumerate(RECORDS)]
+    shown = text(history.table(records, width))
+    assert max(len(line) for line in shown.splitlines()) <= width
+    check(f"history-{width}", shown)
+
+
+def test_status() -> None:
+    shown = text(status.table(STATE, 80))
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    check("status", shown)
+
+
+def test_status_of_what_was_never_launched() -> None:
+    never = {**STATE, "state": "never launched", "launch": None, "members": [], "outcome": None, "log": None}
+    shown = text(status.table({**never, "shm": {"entries": 0, "bytes": 0}, "patches": []}, 80))
+    assert shown == "kimi-k2.5 on gpu7: never launched\n"
+
+
+def test_an_error_says_what_where_and_the_next_command() -> None:
+    error = PreflightRefused(
+        "port_taken",
+        "gpu7: port 8000 is taken by pid 8121 (python3 -m sglang.launch_server, user ml, since 09:12). It is not "
+        "ours, so it stays.",
+    )
+    assert text(error_lines(error, "deploy kimi-k2.5 --host gpu7 --set port=8001", "gpu7")) == (
+        "deploy: gpu7: port 8000 is taken by pid 8121 (python3 -m sglang.launch_server,\n"
+        "user ml, since 09:12). It is not ours, so it stays.\n"
+        "  next: deploy kimi-k2.5 --host gpu7 --set port=8001        [port_taken, exit 4]\n"
+    )
+
+
+def test_a_long_next_command_stays_whole() -> None:
+    command = "deploy kimi-k2.5 --host gpu7 " + "--set key=value " * 5
+    shown = text(error_lines(PreflightRefused("code", "message"), command.strip(), "gpu8"))
+    assert shown.splitlines()[0] == "deploy: gpu8: message"
+    assert f"  next: {command.strip()}" in shown.splitlines()
+    assert shown.splitlines()[-1] == "[code, exit 4]".rjust(80)
+
+
+def test_a_path_longer_than_a_line_does_not_leave_the_name_alone() -> None:
+    shown = text(error_lines(PreflightRefused("code", f"/{'x' * 90}: gone\nsecond"), ""))
+    assert shown.splitlines()[0].startswith("deploy: /xxx")
+    assert "second" in shown.splitlines()
