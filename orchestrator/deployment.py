@@ -14,7 +14,7 @@ from orchestrator.errors import BudgetSpent, CheckpointError, DeployError, Prefl
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
 from orchestrator.lock import Lock
-from orchestrator.plan import Plan, Wishes, differences, differing, make_plan
+from orchestrator.plan import Goal, Plan, Wishes, differences, differing, make_plan
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
 from orchestrator.remedy import apply
@@ -68,9 +68,9 @@ class Deployment:
         self._facts: Facts | None = None
         self._again = again or f"{playbook.name} --host {host.name}"
 
-    def plan(self) -> Plan:
-        """What `up` would do; reads only."""
-        return self._plan(self._survey())
+    def plan(self, goal: Goal = "up") -> Plan:
+        """What a verb would do; reads only."""
+        return make_plan(self.host.name, self.playbook, self._survey(), self.wishes, goal=goal)
 
     def differences(self) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command; reads only."""

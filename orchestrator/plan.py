@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator import outlook, preflight
 from orchestrator.diagnosis.startup import arguments_of
@@ -15,6 +15,10 @@ from orchestrator.playbook import Playbook
 from orchestrator.remedy.change import Change, Why, work_out
 from orchestrator.remedy.patch import Patch
 from orchestrator.survey import Survey
+
+
+Goal = Literal["up", "remediate", "restart"]
+"""Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +123,8 @@ class Plan:
         }
 
 
-def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes) -> Plan:
-    """Plan the whole job for the host as the survey found it."""
+def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, goal: Goal = "up") -> Plan:
+    """Plan what a verb would do on the host as the survey found it."""
     version = wishes.vllm_version or (survey.engine.version if survey.engine else None)
     python = survey.engine.executable if survey.engine else playbook.engine.python
     wanted, skipped = _changes(playbook, survey, wishes, version)
@@ -143,7 +147,7 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes) -> 
         removed=removed_variables(playbook, adjusted),
         changes=changes,
         skipped=skipped,
-        steps=_steps(playbook, survey, changes),
+        steps=_steps(playbook, survey, changes, goal),
         warnings=warnings,
         missing_consents=_missing_consents(playbook, wishes, survey, changes),
         refusals=preflight.refusals(host, playbook, survey, version),
@@ -202,22 +206,46 @@ def _changes(
     return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
 
 
-def _steps(playbook: Playbook, survey: Survey, changes: Sequence[Change]) -> tuple[PlannedStep, ...]:
-    checkpoint = survey.checkpoint
-    if checkpoint.missing == 0:
-        download = f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}"
-    else:
-        download = f"fetch what {checkpoint.folder} lacks of {playbook.model.repository}"
+def _steps(
+    playbook: Playbook, survey: Survey, changes: Sequence[Change], goal: Goal
+) -> tuple[PlannedStep, ...]:
+    """What would be done from here on; a launch that serves is only asked, one under way only followed."""
+    smoke = PlannedStep("smoke", (f"one completion of at most {playbook.smoke.max_tokens} tokens",))
+    watch = PlannedStep("watch", (f"nothing: waits until it is healthy, at most {playbook.ready_timeout} s",))
+    observed = survey.observed
+    if goal != "restart" and observed.serves:
+        return (smoke,)
+    if goal != "restart" and observed.alive:
+        return (watch, smoke)
     patches = tuple(f"{change.patch.id} ({change.why}): {change.action}" for change in changes)
     state = f"log and identity in ~/.local/state/deploy/{playbook.name}"
+    fetching = (_download(playbook, survey),) if goal == "up" else ()
     return (
-        PlannedStep("download", (download,)),
+        *fetching,
         PlannedStep("verify", ("nothing: reads the index and every shard's header",)),
+        *_clean(survey),
         PlannedStep("patch", patches or ("nothing",)),
         PlannedStep("launch", (f"start the engine under nohup, {state}",)),
-        PlannedStep("watch", (f"nothing: waits until it is healthy, at most {playbook.ready_timeout} s",)),
-        PlannedStep("smoke", (f"one completion of at most {playbook.smoke.max_tokens} tokens",)),
+        watch,
+        smoke,
     )
+
+
+def _download(playbook: Playbook, survey: Survey) -> PlannedStep:
+    checkpoint = survey.checkpoint
+    if checkpoint.missing == 0:
+        return PlannedStep(
+            "download", (f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}",)
+        )
+    return PlannedStep("download", (f"fetch what {checkpoint.folder} lacks of {playbook.model.repository}",))
+
+
+def _clean(survey: Survey) -> tuple[PlannedStep, ...]:
+    observed = survey.observed
+    if observed.launch is None or (survey.history.cleaned and not observed.members):
+        return ()
+    ended = f"end {len(observed.members)} processes of launch {observed.launch}, remove its shared memory"
+    return (PlannedStep("clean", (ended,)),)
 
 
 def _missing_consents(

@@ -109,19 +109,30 @@ class Survey:
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
-    """Read everything in three round trips, or two where the facts are known; only makes the state folder."""
+    """Read everything in two round trips, or one where the facts are known; only makes the state folder."""
     facts = facts or gather(host, engine_python=playbook.engine.python, folder=playbook.folder)
-    found = host.script("inspect_checkpoint", {"folder": playbook.folder, "playbook": playbook.name})
-    observed, history = observe(host, playbook)
-    there = checkpoint(found)
+    request = {
+        "checkpoint": {"folder": playbook.folder, "playbook": playbook.name},
+        "launch": _question(playbook, None),
+    }
+    seen = host.script("look", request, private=API_KEY in playbook.environment)
+    observed, history = _observed(seen["launch"])
+    there = checkpoint(seen["checkpoint"])
     return Survey(facts=facts, checkpoint=there, observed=observed, history=history.within(there.folder))
 
 
 def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
     """The deployment as it is now, and its history, in one round trip."""
-    secret = playbook.environment.get(API_KEY)
-    request = {**endpoint_of(playbook), "playbook": playbook.name, "launch": launch}
-    seen = host.script("observe", request, private=secret is not None)
+    private = API_KEY in playbook.environment
+    return _observed(host.script("observe", _question(playbook, launch), private=private))
+
+
+def _question(playbook: Playbook, launch: int | None) -> dict[str, Any]:
+    return {**endpoint_of(playbook), "playbook": playbook.name, "launch": launch}
+
+
+def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
+    """The answer of `on_host/observe.py` as values."""
     process = seen["process"] or {}
     observed = Observed(
         launch=seen["launch"],

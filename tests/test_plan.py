@@ -11,7 +11,7 @@ import pytest
 from orchestrator import playbook as playbooks
 from orchestrator.data_folders import shipped
 from orchestrator.facts.source import Unknown
-from orchestrator.plan import Plan, Wishes, differences, make_plan
+from orchestrator.plan import Goal, Plan, Wishes, differences, make_plan
 from orchestrator.playbook import Playbook
 from orchestrator.remedy import catalogue
 from orchestrator.report.plan_text import whole
@@ -53,6 +53,21 @@ def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook
     assert all(environment[name]["reason"] for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO"))
     assert planned["refusals"] == []
     assert planned["missing_consents"] == []
+
+
+def test_a_plan_does_only_what_is_left_to_do(kimi: Playbook) -> None:
+    def steps(found: Survey, goal: Goal = "up") -> list[str]:
+        planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
+        return [step.name for step in planned.steps]
+
+    whole = ["download", "verify", "patch", "launch", "watch", "smoke"]
+    assert steps(survey()) == whole
+    assert steps(survey(), "remediate") == whole[1:]
+    starting = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "x"},))
+    assert steps(survey(observed=starting)) == ["watch", "smoke"]
+    serving = replace(starting, health=200, models=("kimi-k2.5",), listener={"ours": True})
+    assert steps(survey(observed=serving)) == ["smoke"]
+    assert steps(survey(observed=serving), "restart") == ["verify", "clean", *whole[2:]]
 
 
 def test_before_the_files_are_there_the_figures_speak(kimi: Playbook) -> None:

@@ -12,6 +12,7 @@ from orchestrator.cli.options import Options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.deployment import Deployment
+    from orchestrator.plan import Goal
 
 
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
@@ -30,11 +31,11 @@ def plan(options: Options, **wishes: Any) -> int:
     )
 
 
-def show_plan(options: Options, deployment: Deployment) -> int:
+def show_plan(options: Options, deployment: Deployment, goal: Goal = "up") -> int:
     """Print the plan: one object on one line, or text."""
     from orchestrator.report.plan_text import whole
 
-    planned = deployment.plan()
+    planned = deployment.plan(goal)
     if options.json:
         click.echo(json.dumps(planned.as_json()))
     else:

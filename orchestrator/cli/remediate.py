@@ -26,7 +26,7 @@ def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -
     def work(deployment: Deployment) -> int:
         if dry_run:
             show_differences(options, deployment)
-            return show_plan(options, deployment)
+            return show_plan(options, deployment, "remediate")
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():

@@ -18,9 +18,13 @@ from orchestrator.cli.options import Options, acting_options, shared_options
     help="only this patch; all of them otherwise, newest first",
 )
 @acting_options
-@click.option("--forget", is_flag=True, help="leave the files as they are, only take the patches out of force")
+@click.option(
+    "--forget", is_flag=True, help="leave the files as they are, only take the patches out of force"
+)
 @click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent")
-def revert(options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool) -> int:
+def revert(
+    options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool
+) -> int:
     """Put back the original bytes of every patched file and forget what patches set.
 
     A launch that runs keeps what it read at its start until it is restarted.

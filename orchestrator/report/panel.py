@@ -54,8 +54,9 @@ def finding(
     if found is not None:
         words["why"] = " ".join((found.explanation or found.title).split())
     else:
-        words["why"] = "not known; nothing was changed"
-        words["ruled_out"] = f"{known} patches were asked and none recognises it"
+        words["why"] = f"{'not known' if root else 'the log names no fault'}; nothing was changed"
+        asked = "1 patch was asked and does not recognise it"
+        words["ruled_out"] = asked if known == 1 else f"{known} patches were asked and none recognises it"
         if diagnosis.folded.lines:
             words["ruled_out"] += (
                 f"; {diagnosis.folded.lines} lines of the log only repeat it or follow from it"

@@ -18,7 +18,7 @@ PACKAGE = "orchestrator.on_host"
 BOOTSTRAP = r"""
 import sys
 sys.path = [folder for folder in sys.path if folder]  # a json.py in the home folder is not our json
-import json, types, traceback
+import json, types
 if sys.version_info < (3, 9):
     print(json.dumps({"error": {"code": "host_python_old", "message": "python %d.%d is older than 3.9" % sys.version_info[:2]}}))
     raise SystemExit(0)
@@ -52,6 +52,7 @@ except sys.modules["orchestrator.on_host.refusal"].Refusal as refusal:
 except BrokenPipeError:
     pass
 except Exception as error:
+    import traceback
     say({"error": {"code": "host_script", "message": "%s: %s" % (type(error).__name__, error), "traceback": traceback.format_exc()}})
 """
 
