@@ -68,7 +68,8 @@ class Attempt:
 
     def follow(self, plan: Plan, launch: int, *, ready_seconds: float) -> Failure | None:
         """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record."""
-        observed, _ = observe(self._host, self._playbook, launch)
+        with self._report.wait("look at", f"launch {launch}"):
+            observed, _ = observe(self._host, self._playbook, launch)
         request = {
             **endpoint_of(self._playbook),
             **observed.endpoint,

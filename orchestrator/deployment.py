@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any, Literal
@@ -203,10 +204,14 @@ class Deployment:
         """Judge the checkpoint's files without network."""
         return ready.judge(self.host, self.report, self._survey(), deep=deep)
 
-    def _lock(self, doing: str) -> Lock:
+    @contextmanager
+    def _lock(self, doing: str) -> Iterator[Lock]:
         if self._facts is None:  # the first program settles by which python all programs are run
             self._observe()
-        return Lock(self.host, self.playbook.name, doing)
+        with ExitStack() as held:
+            with self.report.wait("lock", "for the word that nobody else deploys this here"):
+                lock = held.enter_context(Lock(self.host, self.playbook.name, doing))
+            yield lock
 
     def _require_readable(self, found: Survey) -> None:
         if found.checkpoint.broken:
@@ -398,7 +403,10 @@ class Deployment:
             panel=words,
         )
         if decision.revert is not None:
-            self._revert(decision.revert, by_person=False)
+            patch = decision.revert.patch
+            with self.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
+                self._revert(decision.revert, by_person=False)
+                step.done = f"{patch} taken back, it did not help"
         return decision
 
     def _apply(self, plan: Plan, change: Change, *, cause: str) -> None:

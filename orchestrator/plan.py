@@ -16,7 +16,6 @@ from orchestrator.remedy.change import Change, Why, work_out
 from orchestrator.remedy.patch import Patch
 from orchestrator.survey import Survey
 
-
 Goal = Literal["up", "remediate", "restart"]
 """Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
 

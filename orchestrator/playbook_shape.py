@@ -15,11 +15,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     SecretStr,
     Strict,
+    WithJsonSchema,
     field_validator,
     model_validator,
 )
+from pydantic_core import CoreSchema
 
 from orchestrator.engine.arguments import ArgumentValue, checked_name, checked_value
 from orchestrator.secret_names import is_secret
@@ -169,8 +172,15 @@ def _scalar_text(value: Any) -> Any:
 class Setting(Frozen):
     """A variable of the engine's environment, and why it is set."""
 
-    value: Annotated[str | SecretStr, BeforeValidator(_scalar_text)]
+    value: Annotated[
+        str | SecretStr, BeforeValidator(_scalar_text), WithJsonSchema({"type": ["string", "number"]})
+    ]
     reason: str = ""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """A bare value stands for itself without a reason."""
+        return {"anyOf": [{"type": ["string", "number"]}, handler(core)]}
 
     @model_validator(mode="before")
     @classmethod

@@ -10,7 +10,15 @@ from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
 Category = Literal[
     "attention_backend", "kv_cache_memory", "gpu_memory", "nccl", "shm", "download", "checkpoint_corrupt",
@@ -75,7 +83,12 @@ def _specifier(value: str) -> str:
     return value
 
 
-Words = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
+_WORD: dict[str, Any] = {"type": ["string", "boolean", "number"]}
+Words = Annotated[
+    tuple[str, ...],
+    BeforeValidator(_one_or_more),
+    WithJsonSchema({"anyOf": [_WORD, {"type": "array", "items": _WORD}]}),
+]
 """One text or a list of them."""
 Settings = Mapping[str, Words]
 """Setting -> shell patterns of which its value must fit one; true and false stand for True and False."""

@@ -1,0 +1,50 @@
+"""Writes the parts of docs/reference that the code knows best: the help of every verb and the YAML schemas.
+
+python docs/generate.py          # tests/test_docs.py fails when these files are out of date
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from orchestrator.cli.main import COMMANDS, cli
+from orchestrator.playbook import PlaybookFile
+from orchestrator.remedy.patch import Patch
+
+REFERENCE = Path(__file__).parent / "reference"
+
+
+def help_page() -> str:
+    """`deploy --help` and the help of each verb, as they print at 80 columns."""
+    parts = ["# Help\n\nEvery verb's `--help`, generated from the code.\n"]
+    root = click.Context(cli, info_name="deploy", max_content_width=80, terminal_width=80)
+    parts.append(f"## deploy\n\n```\n{cli.get_help(root).rstrip()}\n```\n")
+    for verb in COMMANDS:
+        command = cli.get_command(root, verb)
+        assert command is not None
+        context = click.Context(command, info_name=verb, parent=root, max_content_width=80, terminal_width=80)
+        parts.append(f"## deploy {verb}\n\n```\n{command.get_help(context).rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def schema(model: type[PlaybookFile] | type[Patch], title: str) -> str:
+    """A JSON schema for editors (`# yaml-language-server: $schema=...`)."""
+    return json.dumps({"title": title, **model.model_json_schema(mode="validation")}, indent=2) + "\n"
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file with its content."""
+    return {
+        REFERENCE / "help.md": help_page(),
+        REFERENCE / "playbook.schema.json": schema(PlaybookFile, "Playbook"),
+        REFERENCE / "patch.schema.json": schema(Patch, "Patch"),
+    }
+
+
+if __name__ == "__main__":
+    for path, content in pages().items():
+        path.write_text(content)
+        print(path)
