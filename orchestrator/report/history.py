@@ -35,7 +35,8 @@ def words(record: Record) -> tuple[str, str, Role]:
         return "patch", _patch(record), ""
     if action == "revert":
         why = "by a person" if record.get("by_person") else "it did not help"
-        return "revert", f"{record['patch']} taken back, {why}", ""
+        kept = "; the files were left as they are" if record.get("forgotten") else ""
+        return "revert", f"{record['patch']} taken back, {why}{kept}", ""
     if action == "stop":
         return ("stop" if record.get("by_person") else "clean"), _stop(record), ""
     if action == "stop_failed":

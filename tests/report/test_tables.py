@@ -36,6 +36,7 @@ RECORDS: list[dict[str, Any]] = [
     {"action": "outcome", "launch": 2, "result": "healthy"},
     {"action": "stop", "ended": [], "shm_removed": [], "by_person": True},
     {"action": "revert", "patch": "fp8-kv-mla", "by_person": True},
+    {"action": "revert", "patch": "fp8-kv-mla", "by_person": True, "forgotten": True},
     {"action": "stop_failed", "launch": 2, "survivors": "pid 4812 (python3, state D)"},
     {"action": "of_the_future", "machine": "m", "count": 3},
 ]
@@ -67,7 +68,7 @@ def text(lines: list[Line]) -> str:
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_history(width: int) -> None:
-    records = [{"at": f"2026-07-25T10:0{number}:00.000+00:00", **one} for number, one in enumerate(RECORDS)]
+    records = [{"at": f"2026-07-25T10:{number:02}:00.000+00:00", **one} for number, one in enumerate(RECORDS)]
     shown = text(history.table(records, width))
     assert max(len(line) for line in shown.splitlines()) <= width
     check(f"history-{width}", shown)
