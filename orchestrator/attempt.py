@@ -23,7 +23,7 @@ from orchestrator.survey import endpoint_of, observe
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
-HEALTH_INTERVAL_SECONDS = 0.5
+HEALTH_INTERVAL_SECONDS = 0.25
 WORTH_A_WORD_SECONDS = 1.0
 SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
 

@@ -124,8 +124,11 @@ def stand_ins(box: Box) -> dict[str, str]:
         "host": f"an SSH server in this process; commands run as your user below {box.folder}",
         "hub": f"a server in this process with {box.playbook.model.repository}: {shards} shards, {size:.0f} MB",
     }
+    figures = box.written.figures
+    if figures and figures.shards and figures.weights_bytes:
+        found["hub"] += f", in place of {figures.shards} shards, {figures.weights_bytes / 1e9:.0f} GB"
     if box.real_engine:
-        found["hub"] += ", a model of two layers"
+        found["hub"] += "; a model of two layers"
         return found
     found["cards"] = f"{max(8, box.playbook.gpus)}x RTX PRO 6000, as nvidia-smi tells it"
     found["engine"] = "a program that prints, fails and serves as vLLM 0.16.0 would; it computes nothing"

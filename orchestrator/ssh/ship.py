@@ -63,6 +63,17 @@ def _source(module: str) -> str:
 
 
 @functools.cache
+def _imported(text: str) -> tuple[str, ...]:
+    """The modules of this package that a module imports; most are imported by many, and parsed once."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
+            tail = (node.module or "")[len(PACKAGE) + 1 :]
+            found += [tail] if tail else [alias.name for alias in node.names]
+    return tuple(found)
+
+
+@functools.cache
 def _modules(module: str) -> tuple[tuple[str, str], ...]:
     """The module and everything of this package that it imports, dependencies first."""
     needed: dict[str, str] = {}
@@ -71,11 +82,8 @@ def _modules(module: str) -> tuple[tuple[str, str], ...]:
         if f"{PACKAGE}.{name}" in needed:
             return
         text = _source(name)
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-                tail = (node.module or "")[len(PACKAGE) + 1 :]
-                for imported in [tail] if tail else [alias.name for alias in node.names]:
-                    visit(imported)
+        for imported in _imported(text):
+            visit(imported)
         needed[f"{PACKAGE}.{name}"] = text
 
     visit("refusal")

@@ -92,10 +92,14 @@ def test_a_broken_index_is_told_as_broken(folder: Path, text: str) -> None:
     assert inspected(folder)["index"]["broken"] is True
 
 
-@pytest.mark.parametrize(("of", "there"), [("this", True), ("another", False)])
-def test_a_manifest_counts_for_its_own_folder_alone(folder: Path, of: str, there: bool) -> None:
+@pytest.mark.parametrize(
+    ("changed", "there"), [({}, True), ({"folder": "/elsewhere"}, False), ({"machine": "another"}, False)]
+)
+def test_a_manifest_counts_for_its_own_folder_and_machine_alone(
+    folder: Path, changed: dict[str, str], there: bool
+) -> None:
     room = state.state_folder("p") / "download"
     room.mkdir()
-    manifest = {"folder": str(folder) if of == "this" else "/elsewhere", "commit": "c"}
+    manifest = {"folder": str(folder), "machine": state.machine_id(), "commit": "c", **changed}
     state.write_json(room / "manifest.json", manifest)
     assert (inspected(folder, playbook="p")["manifest"] == manifest) is there

@@ -126,11 +126,14 @@ def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:
     model there.
     """
     block = config.get("quantization_config")
+    method = str((block or {}).get("quant_method") or "")
     sidecar = model / "hf_quant_config.json"
     if block is None and sidecar.exists():
         block = json.loads(sidecar.read_text())
+        method = str((block.get("producer") or {}).get("name") or "")
     elif block is None and config.get("model_type") == "kimi_k25":
-        block = (config.get("text_config") or {}).get("quantization_config")
+        block = (config.get("text_config") or {}).get("quantization_config") or {}
+        method = str(block.get("quant_method") or "")
     block = block or {}
     legacy = block.get("quantization") or {}
     if legacy.get("quant_algo") == "NVFP4" and "kv_cache_quant_algo" not in legacy:
@@ -143,4 +146,12 @@ def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:
         or legacy.get("kv_cache_quant_algo")
         or block.get("kv_cache_quant_algo")
     )
-    return "fp8_e4m3" if asked else "auto"
+    return "fp8_e4m3" if method.startswith("modelopt") and _is_fp8(asked) else "auto"
+
+
+def _is_fp8(asked: object) -> bool:
+    """Anything else is warned about and taken for auto."""
+    if isinstance(asked, dict):
+        known = (asked.get("dynamic"), asked.get("num_bits"), asked.get("type"))
+        return known == (False, 8, "float")
+    return isinstance(asked, str) and asked.lower() == "fp8"

@@ -1,0 +1,43 @@
+"""The stand-in engine reads a checkpoint's metadata as the release does, and as our own reading foresees."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.rehearsal.stand_in import VERSION, settings
+
+CASES = Path(__file__).parents[1] / "checkpoint" / "cases"
+REFUSED = "matrix-f-sidecar-only-key-gone"
+LAYERS = "shape-j-compressed-tensors-gqa"
+"""Decided by the attention layers of a model without MLA, not by the metadata that is resolved first."""
+FOLDERS = [
+    folder
+    for kind in ("matrix", "shape")
+    for folder in sorted(CASES.glob(f"{kind}-*"))
+    if folder.name != LAYERS
+]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_it_agrees_with_our_reading(folder: Path) -> None:
+    files = {path.name: path.read_bytes() for path in folder.glob("*config.json")}
+    config = json.loads(files["config.json"])
+    if folder.name == REFUSED:
+        with pytest.raises(ValueError, match="kv_cache_quant_algo"):
+            settings.declared_kv_dtype(folder, config)
+        return
+    assert settings.declared_kv_dtype(folder, config) == resolved_kv_dtype(files, VERSION)
+
+
+def test_options_are_read_as_the_release_spells_them() -> None:
+    argv = ["--model", "/m", "--trust-remote-code", "--max-model-len=8192", "--port", "8001"]
+    assert settings.arguments(argv) == {
+        "model": "/m",
+        "trust_remote_code": True,
+        "max_model_len": "8192",
+        "port": "8001",
+    }
