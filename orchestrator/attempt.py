@@ -10,7 +10,7 @@ from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
-from orchestrator.engine.server import SMOKE_SECONDS, Server, tokens
+from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
 from orchestrator.plan import Plan
@@ -19,7 +19,7 @@ from orchestrator.remedy.patch import Patch
 from orchestrator.report.events import Report, Step
 from orchestrator.report.layout import duration
 from orchestrator.ssh.host import Host
-from orchestrator.survey import endpoint_of, observe
+from orchestrator.survey import endpoint_of
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
@@ -66,18 +66,17 @@ class Attempt:
         self._patches = patches
         self._server = Server(host, playbook, report)
 
-    def follow(self, plan: Plan, launch: int, *, ready_seconds: float) -> Failure | None:
+    def follow(self, plan: Plan, under_way: UnderWay, *, ready_seconds: float) -> Failure | None:
         """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record."""
-        with self._report.wait("look at", f"launch {launch}"):
-            observed, _ = observe(self._host, self._playbook, launch)
+        launch = under_way.launch
         request = {
             **endpoint_of(self._playbook),
-            **observed.endpoint,
+            **under_way.endpoint,
             "playbook": self._playbook.name,
             "launch": launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
-        log = str((observed.log or {}).get("path"))
+        log = under_way.log
         shown = Progress()
         with Watch(self._host, log=log, request=request, on_line=shown.line, on_wait=shown.waited) as watch:
             with self._report.step(f"launch {launch}", "starting", limit=ready_seconds) as step:
@@ -90,7 +89,7 @@ class Attempt:
                 step.done = shown.summary
             with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
                 shown.step = step
-                answer = self._server.complete(observed.endpoint)
+                answer = self._server.complete(under_way.endpoint)
                 step.data = {"completion": answer}
                 if answer["ok"]:
                     self._record(launch, "healthy")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from orchestrator.attempt import Attempt, Failure, no_remedy
 from orchestrator.checkpoint import ready
-from orchestrator.engine.server import SMOKE_SECONDS, Server, tokens
+from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.errors import BudgetSpent, CheckpointError, DeployError, PreflightRefused, UsageError
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
@@ -319,7 +319,8 @@ class Deployment:
         seen = outcome is not None and outcome.result != "healthy"
         if seen and not found.observed.alive and not even_if_seen:
             return "nothing"
-        return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds) or "healthy"
+        under_way = UnderWay(launch, (found.observed.log or {}).get("path"), found.observed.endpoint)
+        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds) or "healthy"
 
     @property
     def _ready_seconds(self) -> float:
@@ -342,8 +343,8 @@ class Deployment:
             self._linger()
         lock.require()
         with self.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
-            launch = self._server.start(plan)
-        return self._attempt.follow(plan, launch, ready_seconds=self._ready_seconds)
+            under_way = self._server.start(plan)
+        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds)
 
     def _linger(self) -> None:
         with self.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:

@@ -43,7 +43,7 @@ def test_what_is_shipped_fits_the_schema_for_editors(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")) + ["README.md"]
+    "page", [*sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")), "README.md"]
 )
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page

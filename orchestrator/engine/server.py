@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.plan import Plan
@@ -19,6 +20,15 @@ GPU_SECONDS = 60.0
 SMOKE_SECONDS = 120.0
 
 
+@dataclass(frozen=True)
+class UnderWay:
+    """A launch to follow: its number, its log on the host (None where it is gone), and {host, port, model}."""
+
+    launch: int
+    log: str | None
+    endpoint: Mapping[str, Any]
+
+
 class Server:
     """The engine of one playbook on one host."""
 
@@ -27,8 +37,8 @@ class Server:
         self._playbook = playbook
         self._report = report
 
-    def start(self, plan: Plan) -> int:
-        """Start one launch and give its number; the engine goes on without this program."""
+    def start(self, plan: Plan) -> UnderWay:
+        """Start one launch; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.environment if one.secret}
         place = {key: value for key, value in endpoint_of(self._playbook).items() if key != "api_key"}
         request = {
@@ -40,7 +50,8 @@ class Server:
             "unset": list(plan.removed),
             "note": {"version": plan.version, "endpoint": place},
         }
-        return int(self._host.script("launch", request, private=bool(secrets))["launch"])
+        started = self._host.script("launch", request, private=bool(secrets))
+        return UnderWay(started["launch"], started["log"], place)
 
     def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
         """One real completion from {host, port, model}: {ok, status, text, tokens, seconds, tokens_per_second, error}."""

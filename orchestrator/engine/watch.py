@@ -37,7 +37,7 @@ class Watch:
         self,
         host: Host,
         *,
-        log: str,
+        log: str | None,
         request: Mapping[str, Any],
         on_line: Callable[[bytes], None],
         on_wait: Callable[[float], None],
@@ -48,12 +48,12 @@ class Watch:
         self._received = 0
         self._rest = b""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log])
         self._states = host.stream_script("watch", request)
-        self._threads = [
-            threading.Thread(target=self._pump, args=("log", self._tail.chunks()), daemon=True),
-            threading.Thread(target=self._pump, args=("state", self._states.values()), daemon=True),
-        ]
+        self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
+        sources: list[tuple[str, Iterator[Any]]] = [("state", self._states.values())]
+        if self._tail is not None:
+            sources.append(("log", self._tail.chunks()))
+        self._threads = [threading.Thread(target=self._pump, args=one, daemon=True) for one in sources]
 
     def __enter__(self) -> Watch:
         for thread in self._threads:
@@ -63,7 +63,8 @@ class Watch:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._tail.close()
+        if self._tail is not None:
+            self._tail.close()
         self._states.close()
         for thread in self._threads:
             thread.join()
@@ -107,7 +108,7 @@ class Watch:
 
     def _drain(self, log_bytes: int) -> None:
         """Take what the process had written before it ended, however long that takes to arrive."""
-        while self._received < log_bytes:
+        while self._tail is not None and self._received < log_bytes:
             try:
                 kind, value = self._arrived.get(timeout=DRAIN_SECONDS)
             except queue.Empty:

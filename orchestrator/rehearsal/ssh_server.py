@@ -183,7 +183,8 @@ class Program:
             if code >= 0:  # of a program that a signal ended no status is told
                 self._channel.send_exit_status(code)
             self._channel.shutdown_write()
-        self._channel.close()
+        with contextlib.suppress(*_CHANNEL_GONE):
+            self._channel.close()
         feeder.join()
         os.close(gone)
         os.close(tell_gone)

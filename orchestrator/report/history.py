@@ -48,7 +48,7 @@ def words(record: Record) -> tuple[str, str, Role]:
 def _launch(record: Record) -> tuple[str, str, Role]:
     what = f"launch {record.get('launch')}"
     if record["action"] == "launch":
-        return what, f"started, pid {record.get('pid')}", ""
+        return what, "started", ""
     result = str(record.get("result"))
     cause = condensed(str(record.get("cause") or ""))
     patch = f" ({record['finding']})" if record.get("finding") else ""

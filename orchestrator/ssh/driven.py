@@ -1,4 +1,4 @@
-"""What do a remote and a local host have in common: the shell, programs and streams over pipes?"""
+"""What do a remote and a local host have in common: shell, runner of programs and streams, all over pipes?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from orchestrator.ssh import ship
 from orchestrator.ssh.answers import Program, last_answer, no_answer
 from orchestrator.ssh.host import Completed, Host, ScriptStream, Stream
 from orchestrator.ssh.pipes import Pipes, deadline_passed, moment
-from orchestrator.ssh.quoting import program, quote
+from orchestrator.ssh.quoting import program
+from orchestrator.ssh.runner import Runner
 from orchestrator.ssh.shell import Shell, brief
 from orchestrator.ssh.streams import AnswerStream, ByteStream, Channel
 
@@ -33,6 +34,8 @@ class DrivenHost(Host):
         self.other_python: str | None = None
         self._shell: Shell | None = None
         self._turn = threading.Lock()
+        self._runner: Runner | None = None
+        self._running = threading.Lock()
 
     @abstractmethod
     def open_shell(self) -> Pipes:
@@ -72,16 +75,11 @@ class DrivenHost(Host):
         installed_beside: str | None,
     ) -> Any:
         about = Program(self.name, module, installed_beside or self.python)
-        bundle = ship.bundle(module, request, deadline=deadline)
-        interpreter = self._interpreter(installed_beside)
-        done = (
-            self._alone(interpreter, bundle, deadline, module)
-            if private
-            # printf is a builtin: the bundle stands in no argument list.
-            else self._in_shell(
-                f"printf %s {quote(bundle.decode('ascii'))} | {interpreter}", deadline + GRACE, module
-            )
-        )
+        if private or installed_beside:
+            bundle = ship.bundle(module, request, deadline=deadline)
+            done = self._alone(self._interpreter(installed_beside), bundle, deadline, module)
+        else:
+            done = self._in_runner(module, request, deadline)
         answer = last_answer(about, done.stdout.split(b"\n"))
         if answer is None:
             raise no_answer(about, done.rc, done.stderr, deadline)
@@ -98,16 +96,38 @@ class DrivenHost(Host):
     def close(self) -> None:
         """Waits for a command that is running in the shell only as long as its pipes live."""
         shell, self._shell = self._shell, None
-        if shell is not None:
-            shell.close()
+        runner, self._runner = self._runner, None
+        for one in (shell, runner):
+            if one is not None:
+                one.close()
 
     def _interpreter(self, installed_beside: str | None) -> str:
         python = installed_beside or self.python
         return program(ship.interpreter(python, site_packages=installed_beside is not None))
 
+    def _in_runner(self, module: str, request: Mapping[str, Any], deadline: float) -> Completed:
+        until = moment(deadline + GRACE)
+        with self._one_at_a_time(self._running, deadline, module):
+            if self._runner is not None and self._runner.python != self.python:
+                self._runner.close()
+                self._runner = None
+            if self._runner is None:
+                command = ship.interpreter(self.python, program=ship.RUNNER)
+                self._runner = Runner(self.name, self.python, self.open_program(program(command)))
+            runner = self._runner
+            try:
+                return runner.run(module, request, deadline=deadline, until=until)
+            except BaseException:
+                runner.ended = True
+                raise
+            finally:
+                if runner.ended:
+                    self._runner = None
+                    runner.discard()
+
     def _in_shell(self, command: str, deadline: float, what: str) -> Completed:
         until = moment(deadline)
-        with self._one_at_a_time(deadline, what):
+        with self._one_at_a_time(self._turn, deadline, what):
             if self._shell is None:
                 self._shell = Shell(self.name, self.open_shell())
             shell = self._shell
@@ -121,13 +141,13 @@ class DrivenHost(Host):
                 raise
 
     @contextmanager
-    def _one_at_a_time(self, deadline: float, what: str) -> Iterator[None]:
-        if not self._turn.acquire(timeout=deadline):
+    def _one_at_a_time(self, turn: threading.Lock, deadline: float, what: str) -> Iterator[None]:
+        if not turn.acquire(timeout=deadline):
             raise deadline_passed(self.name, deadline, what)
         try:
             yield
         finally:
-            self._turn.release()
+            turn.release()
 
     def _alone(self, command: str, given: bytes, deadline: float, what: str) -> Completed:
         until = moment(deadline + GRACE)

@@ -8,53 +8,110 @@ from __future__ import annotations
 
 import ast
 import functools
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 PACKAGE = "orchestrator.on_host"
 
-BOOTSTRAP = r"""
+_START = r"""
 import sys
 sys.path = [folder for folder in sys.path if folder]  # a json.py in the home folder is not our json
-import json, types
+import json, os, types
 if sys.version_info < (3, 9):
-    print(json.dumps({"error": {"code": "host_python_old", "message": "python %d.%d is older than 3.9" % sys.version_info[:2]}}))
-    raise SystemExit(0)
+    print(json.dumps({"error": {"code": "host_python_old", "message": "python %d.%d is older than 3.9" % sys.version_info[:2]}}), flush=True)
+    raise SystemExit(78)
 source = sys.stdin.buffer
-bundle = json.loads(source.read(int(source.readline())))
-if bundle["deadline"]:
-    import signal
-    signal.setitimer(signal.ITIMER_REAL, bundle["deadline"])
-for name in ("orchestrator", "orchestrator.on_host"):
-    package = types.ModuleType(name)
-    package.__path__ = []
-    sys.modules[name] = package
-for name, text in bundle["modules"]:
-    module = types.ModuleType(name)
-    sys.modules[name] = module
-    exec(compile(text, "<%s>" % name, "exec"), module.__dict__)
-    setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)
-out, sys.stdout = sys.stdout, sys.stderr
-def say(value):
-    out.write(json.dumps(value) + "\n")
-    out.flush()
-try:
-    answer = module.main(bundle["request"])
-    if isinstance(answer, types.GeneratorType):
-        for value in answer:
-            say({"value": value})
-    else:
-        say({"value": answer})
-except sys.modules["orchestrator.on_host.refusal"].Refusal as refusal:
-    say({"error": {"code": refusal.code, "message": refusal.sentence}})
-except BrokenPipeError:
-    pass
-except Exception as error:
-    import traceback
-    say({"error": {"code": "host_script", "message": "%s: %s" % (type(error).__name__, error), "traceback": traceback.format_exc()}})
+texts = {}
+codes = {}
+def prepare(bundle):
+    for name, digest, text in bundle["modules"]:
+        if text is not None:
+            texts[digest] = text
+        if digest not in codes:
+            codes[digest] = compile(texts[digest], "<%s>" % name, "exec")
+def carry_out(bundle):
+    if bundle["deadline"]:
+        import signal
+        signal.setitimer(signal.ITIMER_REAL, bundle["deadline"])
+    for name in ("orchestrator", "orchestrator.on_host"):
+        package = types.ModuleType(name)
+        package.__path__ = []
+        sys.modules[name] = package
+    for name, digest, _ in bundle["modules"]:
+        module = types.ModuleType(name)
+        sys.modules[name] = module
+        exec(codes[digest], module.__dict__)
+        setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)
+    out, sys.stdout = sys.stdout, sys.stderr
+    def say(value):
+        out.write(json.dumps(value) + "\n")
+        out.flush()
+    try:
+        answer = module.main(bundle["request"])
+        if isinstance(answer, types.GeneratorType):
+            for value in answer:
+                say({"value": value})
+        else:
+            say({"value": answer})
+    except sys.modules["orchestrator.on_host.refusal"].Refusal as refusal:
+        say({"error": {"code": refusal.code, "message": refusal.sentence}})
+    except BrokenPipeError:
+        pass
+    except Exception as error:
+        import traceback
+        say({"error": {"code": "host_script", "message": "%s: %s" % (type(error).__name__, error), "traceback": traceback.format_exc()}})
 """
+
+BOOTSTRAP = (
+    _START
+    + r"""
+bundle = json.loads(source.read(int(source.readline())))
+prepare(bundle)
+carry_out(bundle)
+"""
+)
+"""Runs one bundle; the rest of standard input is the program's."""
+
+RUNNER = (
+    _START
+    + r"""
+for head in iter(source.readline, b""):
+    size, token = head.split()
+    data = source.read(int(size))
+    if len(data) < int(size):
+        break
+    bundle = json.loads(data)
+    prepare(bundle)
+    for output in (1, 2):
+        os.write(output, token + b"\n")
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        status = 1
+        try:
+            carry_out(bundle)
+            status = 0
+        except SystemExit as leave:
+            status = leave.code if isinstance(leave.code, int) else 1
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    del bundle, data
+    status = os.waitpid(child, 0)[1]
+    status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    os.write(1, b"\n%s %d\n" % (token, status))
+    os.write(2, b"\n%s 0\n" % token)
+    for name in "base64 contextlib datetime hashlib http.client pathlib queue re select shutil signal subprocess tempfile threading typing".split():
+        __import__(name)  # once, while the next program is still on its way: no fork has to
+"""
+)
+"""Runs one bundle after the other, each in a fork: what they have in common is compiled and sent once."""
 
 
 @functools.cache
@@ -74,8 +131,8 @@ def _imported(text: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _modules(module: str) -> tuple[tuple[str, str], ...]:
-    """The module and everything of this package that it imports, dependencies first."""
+def _modules(module: str) -> tuple[tuple[str, str, str], ...]:
+    """Name, digest and text of the module and of everything in this package that it imports, dependencies first."""
     needed: dict[str, str] = {}
 
     def visit(name: str) -> None:
@@ -88,21 +145,36 @@ def _modules(module: str) -> tuple[tuple[str, str], ...]:
 
     visit("refusal")
     visit(module)
-    return tuple(needed.items())
+    return tuple(
+        (name, hashlib.sha256(text.encode()).hexdigest()[:16], text) for name, text in needed.items()
+    )
 
 
 def bundle(module: str, request: Mapping[str, Any], *, deadline: float | None) -> bytes:
     """What to write to the standard input of `python -c BOOTSTRAP` to run `on_host/MODULE.py`.
 
     `deadline` in seconds ends the program on the host by itself (SIGALRM), also when the connection
-    is gone; None for a program that ends with its input. The bytes hold no NUL, so that a shell can
-    carry them.
+    is gone; None for a program that ends with its input.
     """
-    text = json.dumps({"modules": _modules(module), "request": dict(request), "deadline": deadline})
+    text = _text(_modules(module), request, deadline)
     return f"{len(text)}\n{text}".encode("ascii")
 
 
-def interpreter(python: str, *, site_packages: bool = False) -> list[str]:
-    """The command that runs a bundle: isolated from the user's own modules and environment."""
+def further_bundle(
+    module: str, request: Mapping[str, Any], *, deadline: float, token: bytes, sent: set[str]
+) -> bytes:
+    """The same for a RUNNER: framed by the token, without the texts that were sent before (their digests)."""
+    modules = [(name, digest, None if digest in sent else text) for name, digest, text in _modules(module)]
+    sent.update(digest for _, digest, _ in modules)
+    text = _text(modules, request, deadline)
+    return f"{len(text)} ".encode("ascii") + token + b"\n" + text.encode("ascii")
+
+
+def _text(modules: Sequence[object], request: Mapping[str, Any], deadline: float | None) -> str:
+    return json.dumps({"modules": modules, "request": dict(request), "deadline": deadline})
+
+
+def interpreter(python: str, *, site_packages: bool = False, program: str = BOOTSTRAP) -> list[str]:
+    """The command that runs bundles: isolated from the user's own modules and environment."""
     flags = ["-B", "-u"] if site_packages else ["-I", "-S", "-B", "-u"]
-    return [python, *flags, "-c", BOOTSTRAP]
+    return [python, *flags, "-c", program]

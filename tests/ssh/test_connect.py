@@ -377,13 +377,14 @@ class TestNoise:
 
 class TestRoundTrips:
     def test_a_few_commands_are_a_few_packets(self, sshd: Sshd, tmp_path: Path) -> None:
-        """The shell costs a channel once; each command after that is one question and one answer."""
+        """Shell and runner cost a channel once; whatever follows is one question and one answer."""
         with open_host(sshd.alias, ssh_config=sshd.ssh_config) as host:
             host.run("true")
+            host.script("echo", {})
             with counted_waits(host) as waits:
                 for _ in range(5):
                     host.run("echo some output; echo more >&2")
-                host.script("echo", {"a": 1})
+                    host.script("echo", {"a": 1})
         assert waits == []
 
 
