@@ -63,6 +63,8 @@ class Deployment:
         self.report = report
         self.wishes = wishes
         self.limits = limits or Limits()
+        self.lasting = True
+        """Whether the host is there after this run, so that it is worth telling what can be done on it."""
         self._ask = ask
         self._server = Server(host, playbook, report)
         self._attempt = Attempt(host, playbook, report, wishes.patches)
@@ -298,12 +300,13 @@ class Deployment:
         open_to_all = not ip_address(place["host"].replace("localhost", "127.0.0.1")).is_loopback
         url = f"http://{bracketed(self.host.address if open_to_all else '127.0.0.1')}:{place['port']}/v1"
         done = "nothing to do" if running else f"{duration(self.report.seconds)} in all"
-        lines = (
-            f"healthy  {url}   model {place['model']}   {done}",
-            f"  follow  deploy logs {self._again} -f",
-            f"  undo    deploy revert {self._again}",
-            f"  stop    deploy stop {self._again}",
-        )
+        lines = [f"healthy  {url}   model {place['model']}   {done}"]
+        if self.lasting:
+            lines += [
+                f"  follow  deploy logs {self._again} -f",
+                f"  undo    deploy revert {self._again}",
+                f"  stop    deploy stop {self._again}",
+            ]
         data = {"healthy": True, "changed": running is None, "url": url, "model": place["model"]}
         self.report.emit("result", "\n".join(lines), **data)
 

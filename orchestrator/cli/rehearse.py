@@ -102,7 +102,7 @@ def rehearse(
             )
             with box:
                 _tell(as_json, "\n".join(introduction(box)), stand_ins=stand_ins(box), predict=False)
-                code = _bring_up(box, patches, as_json)
+                code = _bring_up(box, patches, as_json, keep)
                 if keep:
                     _keep(box, as_json)
                 with _deaf():
@@ -159,11 +159,11 @@ def _labelled(label: str, text: str) -> list[str]:
     return [f"{head if number == 0 else ' ' * len(head)}{line}" for number, line in enumerate(lines)]
 
 
-def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool) -> int:
+def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
     """`deploy up` as it is, on the host in the box."""
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Limits
+    from orchestrator.deployment import Deployment, Limits
 
     options = Options(
         playbook=box.playbook.name,
@@ -180,9 +180,14 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool) -> int:
         json=as_json,
         verbose=False,
     )
+
+    def work(deployment: Deployment) -> None:
+        deployment.lasting = keep
+        deployment.up()
+
     try:
         limits = Limits(ready_seconds=box.ready_seconds)
-        return on_each_host(options, lambda deployment: deployment.up(), predict=False, limits=limits)
+        return on_each_host(options, work, predict=False, limits=limits)
     except DeployError as error:
         tell(error, as_json=as_json, host=HOST if as_json else "")
         return error.exit_code
