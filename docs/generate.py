@@ -20,7 +20,7 @@ REFERENCE = Path(__file__).parent / "reference"
 def help_page() -> str:
     """`deploy --help` and the help of each verb, as they print at 80 columns."""
     parts = ["# Help\n\nEvery verb's `--help`, generated from the code.\n"]
-    root = click.Context(cli, info_name="deploy", max_content_width=80, terminal_width=80)
+    root = click.Context(cli, info_name="deploy", terminal_width=80, **cli.context_settings)
     parts.append(f"## deploy\n\n```\n{cli.get_help(root).rstrip()}\n```\n")
     for verb in COMMANDS:
         command = cli.get_command(root, verb)

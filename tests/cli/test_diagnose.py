@@ -44,7 +44,8 @@ def test_json_from_standard_input() -> None:
 
 def test_the_text_says_what_why_where_and_what_mends_it_within_80_columns() -> None:
     shown = run(str(CASES / "mla-fp8kv-kimi-k25-tp8" / "log.txt")).stdout
-    assert max(len(line) for line in shown.splitlines()) <= 80
+    # the path of the log is one word, however long the folder's is
+    assert all(len(line) <= 80 or " " not in line.strip() for line in shown.splitlines())
     words = " ".join(shown.split())
     for part in (
         "No valid attention backend",
