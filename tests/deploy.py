@@ -6,9 +6,10 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import unittest.mock
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,3 +68,9 @@ class Deploy:
         kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_FILE") if name in os.environ}
         root = str(Path(__file__).parents[1])
         return {**kept, "HOME": str(self.home), "PYTHONPATH": root, **self.environment}
+
+
+def held_in_shm(members: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Names in /dev/shm that these processes have mapped."""
+    maps = "".join(Path(f"/proc/{one['pid']}/maps").read_text() for one in members)
+    return set(re.findall(r"/dev/shm/(\S+)", maps))

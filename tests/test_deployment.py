@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests import stand_in, tiny_mla
-from tests.deploy import Deploy
+from tests.deploy import Deploy, held_in_shm
 from tests.hub import Hub
 from tests.sshd import PLAIN_USER, NoSshd, Settings, Sshd, end_sshd, launch_sshd, plain_user
 
@@ -150,9 +149,7 @@ def plain_case(
 
 def shared_memory_of(case: Case) -> set[str]:
     """Names in /dev/shm that the deployment's processes have mapped."""
-    members = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"]
-    maps = "".join(Path(f"/proc/{one['pid']}/maps").read_text() for one in members)
-    return set(re.findall(r"/dev/shm/(\S+)", maps))
+    return held_in_shm(json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"])
 
 
 def original(repositories: Path, name: str) -> bytes:

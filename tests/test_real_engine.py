@@ -21,7 +21,7 @@ import pytest
 
 from orchestrator.on_host import procs
 from tests import tiny_mla
-from tests.deploy import Deploy
+from tests.deploy import Deploy, held_in_shm
 from tests.hub import Hub
 from tests.sshd import Sshd
 from tests.test_deployment import REPOSITORY, free_port
@@ -39,7 +39,6 @@ class Site:
 
     def __init__(self, sshd: Sshd, hub: Hub, folder: Path) -> None:
         self.hub = hub
-        self.shm_before = set(os.listdir("/dev/shm"))
         self.checkpoint = folder / "checkpoint"
         self.original = folder / "hub" / REPOSITORY
         self.port = free_port()
@@ -193,11 +192,17 @@ def test_revert_restores_every_byte(site: Site) -> None:
 def test_stop_leaves_no_process_and_no_shared_memory(site: Site, foreign: Foreign) -> None:
     members = site.status()["members"]
     assert isinstance(members, list) and members
+    held = held_in_shm(members)
+    assert held
     left = site.deploy("stop", "PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
     assert not any(lives(one["pid"]) for one in members)
     assert foreign.untouched()
-    assert set(os.listdir("/dev/shm")) - site.shm_before <= {foreign.file.name}
+    assert not held & set(os.listdir("/dev/shm"))
+    (cleaned,) = [step for step in left.of("step") if step["step"] == "clean" and step["state"] == "ok"]
+    assert [
+        one for one in cleaned["shm_kept"] if "mapped" not in one["reason"] and "older" not in one["reason"]
+    ] == []
     assert site.status()["state"] == "stopped"
 
 
