@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
-from orchestrator.diagnosis.lines import read
-from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.diagnosis.live import Live
+from orchestrator.diagnosis.startup import Phase
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
@@ -23,6 +24,9 @@ from orchestrator.survey import endpoint_of
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
+LINGER_SECONDS = 2.0
+"""How long an engine may live on after a failure that dooms it: its other ranks tell theirs in that time, and
+whatever does not end by then (a rank caught in a call) would be waited for until the time is over."""
 HEALTH_INTERVAL_SECONDS = 0.25
 WORTH_A_WORD_SECONDS = 1.0
 SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
@@ -43,7 +47,7 @@ class Failure:
     @property
     def cause(self) -> str:
         if self.diagnosis.root_cause:
-            return bundle.redact(self.diagnosis.root_cause.text.encode()).decode()
+            return redacted(self.diagnosis.root_cause.text)
         return how_it_ended(self.seen, self.answer)
 
     @property
@@ -76,9 +80,15 @@ class Attempt:
             "launch": launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
-        log = under_way.log
-        shown = Progress()
-        with Watch(self._host, log=log, request=request, on_line=shown.line, on_wait=shown.waited) as watch:
+        shown = Progress(Live(context_of(plan), self._patches))
+        with Watch(
+            self._host,
+            log=under_way.log,
+            request=request,
+            on_lines=shown.lines,
+            on_wait=shown.waited,
+            given_up=shown.given_up,
+        ) as watch:
             with self._report.step(f"launch {launch}", "starting", limit=ready_seconds) as step:
                 shown.step = step
                 seen = watch.until_ready(ready_seconds)
@@ -103,10 +113,7 @@ class Attempt:
     def _failure(
         self, plan: Plan, launch: int, seen: Seen, watch: Watch, answer: dict[str, Any] | None = None
     ) -> Failure:
-        context = Context(
-            vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.command
-        )
-        diagnosis = diagnose(watch.log_lines(), context=context, patches=self._patches)
+        diagnosis = diagnose(watch.log_lines(), context=context_of(plan), patches=self._patches)
         failure = Failure(launch, seen, diagnosis, answer)
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = seen.state == "late" and answer is None and finding is None
@@ -127,28 +134,65 @@ class Attempt:
         self._host.script("record", {"playbook": self._playbook.name, "record": record})
 
 
+def context_of(plan: Plan) -> Context:
+    """What is known about a launch by this plan, beside its log."""
+    return Context(vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.command)
+
+
+def redacted(text: str) -> str:
+    """What the engine said, without its secrets."""
+    return bundle.redact(text.encode()).decode()
+
+
 class Progress:
-    """What a launch is doing, told when it changes and while it is waited for."""
+    """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
 
-    def __init__(self) -> None:
+    def __init__(self, live: Live) -> None:
         self.step: Step | None = None
-        self._startup = StartUp()
-        self._told = ""
+        self._live = live
+        self._told = "starting"
+        self._phase_told = ""
         self._reached: dict[str, float] = {}
+        self._doomed_since: float | None = None
 
-    def line(self, raw: bytes) -> None:
-        for line in read([raw]):
-            phase = self._startup.feed(line)
-            self._reached.setdefault(phase.name, time.monotonic())
-            text = phase_text(phase)
-            if text != self._told:
-                self._told = text
-                self._tell(text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds)
+    def lines(self, arrived: Sequence[bytes]) -> None:
+        """Take lines of the log that arrived together."""
+        for raw in arrived:
+            self._phase(self._live.feed(raw))
+        if diagnosis := self._live.look():
+            self._finding(diagnosis)
+        if not self._live.doomed:
+            self._doomed_since = None
+        elif self._doomed_since is None:
+            self._doomed_since = time.monotonic()
+
+    def given_up(self) -> bool:
+        """Whether the launch has failed for good and only lingers."""
+        since = self._doomed_since
+        return since is not None and time.monotonic() - since > LINGER_SECONDS
+
+    def _phase(self, phase: Phase) -> None:
+        self._reached.setdefault(phase.name, time.monotonic())
+        text = phase_text(phase)
+        if text != self._phase_told:
+            self._phase_told = text
+            self._tell(text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds)
+
+    def _finding(self, diagnosis: Diagnosis) -> None:
+        found, cause = diagnosis.finding, diagnosis.root_cause
+        if found is not None and cause is not None:
+            self._tell(
+                f"failing: {found.title}",
+                finding=found.patch,
+                process=cause.process,
+                root_cause=redacted(cause.text),
+            )
 
     def waited(self, seconds: float) -> None:
-        self._tell(self._told or "starting", waited=round(seconds, 1))
+        self._tell(self._told, waited=round(seconds, 1))
 
     def _tell(self, text: str, **data: Any) -> None:
+        self._told = text
         if self.step is not None:
             self.step.progress(text, **data)
 
@@ -174,6 +218,8 @@ def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
         return f"/health answered, the first completion failed: {answer['error']}"
     if seen.state == "late":
         return "not healthy in time"
+    if seen.state == "lingering":
+        return "the engine failed and did not end by itself"
     if seen.state == "foreign":
         return "somebody else's server answers on the port"
     if seen.exit_code is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +12,14 @@ from typing import Any, Literal
 from orchestrator.attempt import Attempt, Failure, no_remedy
 from orchestrator.checkpoint import ready
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
-from orchestrator.errors import BudgetSpent, CheckpointError, DeployError, PreflightRefused, UsageError
+from orchestrator.errors import (
+    BudgetSpent,
+    CheckpointError,
+    DeployError,
+    Locked,
+    PreflightRefused,
+    UsageError,
+)
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
 from orchestrator.lock import Lock
@@ -73,13 +81,16 @@ class Deployment:
 
     def plan(self, goal: Goal = "up") -> Plan:
         """What a verb would do; reads only."""
-        return make_plan(self.host.name, self.playbook, self._survey(), self.wishes, goal=goal)
+        return self._plan(self._survey(), goal)
 
     def differences(self) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command; reads only."""
         plan = self.plan()
         self._require_readable(plan.survey)
-        return differences(plan, self.wishes.allowed)
+        found = differences(plan, self.wishes.allowed)
+        if not found:
+            self._require_config(plan.survey)
+        return found
 
     def status(self) -> dict[str, Any]:
         """How the deployment is now; reads only."""
@@ -121,7 +132,9 @@ class Deployment:
             if isinstance(end, Failure) and not end.silent:
                 self._repair_until_healthy(end, lock)
             elif end != "healthy":
-                ready.make_ready(self.host, self.playbook, self.report, found, consents=self._given)
+                ready.make_ready(
+                    self.host, self.playbook, self.report, found, consents=self._given, again=self._again
+                )
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
@@ -136,7 +149,7 @@ class Deployment:
             if isinstance(end, Failure) and not end.silent:
                 self._repair_until_healthy(end, lock)
             elif end != "healthy":
-                ready.require(self.host, self.playbook, self.report, found)
+                ready.require(self.host, self.report, found, again=self._again)
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
@@ -146,6 +159,8 @@ class Deployment:
         plan = self._plan(found)
         self._require_readable(found)
         self._consents(plan.missing_consents)
+        if not plan.changes:
+            self._require_config(found)
         with self._lock("patching"):
             changes = {change.patch.id: change for change in plan.changes}
             end = "nothing" if found.observed.alive else self._resume(plan, found, even_if_seen=True)
@@ -163,7 +178,7 @@ class Deployment:
         """Stop what runs, then launch again; nothing is stopped that could not be started."""
         found = self._survey()
         plan = self._permitted(found)
-        ready.require(self.host, self.playbook, self.report, found)
+        ready.require(self.host, self.report, found, again=self._again)
         with self._lock("restarting") as lock:
             self._server.stop(by_person=True)
             self._launch_until_healthy(lock)
@@ -212,16 +227,29 @@ class Deployment:
             self._observe()
         with ExitStack() as held:
             with self.report.wait("lock", "for the word that nobody else deploys this here"):
-                lock = held.enter_context(Lock(self.host, self.playbook.name, doing))
+                try:
+                    lock = held.enter_context(Lock(self.host, self.playbook.name, doing))
+                except Locked as error:
+                    error.next_command = f"deploy status {self._again}"
+                    raise
             yield lock
 
     def _require_readable(self, found: Survey) -> None:
-        if found.checkpoint.broken:
-            names = ", ".join(found.checkpoint.broken)
+        if found.checkpoint.unusable:
+            what = ", ".join(f"{name} {why}" for name, why in found.checkpoint.unusable.items())
             raise CheckpointError(
                 "config_broken",
-                f"{self.host.name}: {names} in {found.checkpoint.folder} is no JSON object",
+                f"{self.host.name}: in {found.checkpoint.folder} {what}",
                 next_command=f"deploy verify {self._again}",
+            )
+
+    def _require_config(self, found: Survey) -> None:
+        """Where nothing was found to be changed: that there is something in which it was looked for."""
+        if "config.json" not in found.checkpoint.configs:
+            raise CheckpointError(
+                "config_missing",
+                f"{self.host.name}: there is no config.json in {found.checkpoint.folder}",
+                next_command=f"deploy {self._again}",
             )
 
     # Looking and asking
@@ -238,8 +266,13 @@ class Deployment:
         with self.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
             return observe(self.host, self.playbook, launch)
 
-    def _plan(self, found: Survey) -> Plan:
-        return make_plan(self.host.name, self.playbook, found, self.wishes)
+    def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
+        try:
+            return make_plan(self.host.name, self.playbook, found, self.wishes, goal=goal)
+        except CheckpointError as error:  # a config file in which no edit can be planned
+            where = f"{self.host.name}: in {found.checkpoint.folder} {error.message}"
+            look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.host.name}"
+            raise CheckpointError(error.code, where, next_command=error.next_command or look) from error
 
     def _permitted(self, found: Survey) -> Plan:
         """The plan, once nothing forbids it and every consent is given."""
@@ -439,4 +472,7 @@ class Deployment:
         )
 
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
-        return no_remedy(failure, decision.reason, host=self.host.name, logs=f"deploy logs {self._again}")
+        error = no_remedy(failure, decision.reason, host=self.host.name, logs=f"deploy logs {self._again}")
+        if error.code == "foreign_server":
+            error.next_command = f"deploy stop {self._again}    (then up again with --set port=PORT)"
+        return error

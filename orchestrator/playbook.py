@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -145,8 +147,11 @@ def load(path: Path) -> Playbook:
         return Playbook(name=path.stem, source=path, **given)
     except ValidationError as error:
         said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        right = re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._")[:64] or "playbook"
         raise UsageError(
-            "invalid_playbook", f"{path}: the file's name is the playbook's name: {said}"
+            "invalid_playbook",
+            f"{path}: the file's name is the playbook's name: {said}",
+            next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{right}.yaml"))]),
         ) from None
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from orchestrator.engine.environment import Variable
 from orchestrator.engine.flags import check_flags, check_variables
 from orchestrator.errors import DeployError, PreflightRefused
+from orchestrator.facts.engine import Engine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
@@ -31,17 +33,46 @@ def warnings(
     if version:
         found += [warning.sentence for warning in check_flags(argv, version)]
         found += [warning.sentence for warning in check_variables([one.name for one in environment], version)]
-    return (*found, *_logout(survey), *_nccl(survey, environment))
+    return (*_configs(survey), *found, *_logout(survey), *_nccl(survey, environment))
+
+
+def _configs(survey: Survey) -> list[str]:
+    checkpoint = survey.checkpoint
+    return [
+        f"{name} in {checkpoint.folder} {why}: this plan is made without it"
+        for name, why in checkpoint.unusable.items()
+    ]
 
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is None:
         why = survey.facts.engine.reason if isinstance(survey.facts.engine, Unknown) else "it has no vLLM"
-        return [PreflightRefused("no_engine", f"{host}: {playbook.engine.python}: {why}")]
+        return [
+            PreflightRefused(
+                "no_engine",
+                f"{host}: {playbook.engine.python}: {why}",
+                next_command=_installing(host, playbook, survey),
+            )
+        ]
     if playbook.engine.accepts(version):
         return []
     wanted = f"{playbook.engine.version}, which {playbook.name} needs"
-    return [PreflightRefused("engine_version", f"{host}: vLLM {version} is outside {wanted}")]
+    return [
+        PreflightRefused(
+            "engine_version",
+            f"{host}: vLLM {version} is outside {wanted}",
+            next_command=_installing(host, playbook, survey),
+        )
+    ]
+
+
+def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
+    """What brings a right engine: into the environment that was asked, or another environment where it is none."""
+    asked = survey.facts.engine
+    if isinstance(asked, Unknown) and asked.code != "no_engine":
+        return "{command} --set engine.python=PATH"
+    python = shlex.quote(asked.executable if isinstance(asked, Engine) else playbook.engine.python)
+    return f"{python} -m pip install {shlex.quote(f'vllm{playbook.engine.version}')}  # on {host}"
 
 
 def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
@@ -49,16 +80,21 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
         return []
     if isinstance(survey.facts.gpus, Unknown):
-        return [PreflightRefused("gpus_unknown", f"{host}: {survey.facts.gpus.reason}")]
+        return [
+            PreflightRefused(
+                "gpus_unknown", f"{host}: {survey.facts.gpus.reason}", next_command=f"nvidia-smi  # on {host}"
+            )
+        ]
     cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
     if len(cards) < playbook.gpus:
         what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}"
-        return [PreflightRefused("gpus_missing", what)]
+        return [PreflightRefused("gpus_missing", what, next_command=f"nvidia-smi -L  # on {host}")]
     small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
     return [
         PreflightRefused(
             "gpu_memory",
             f"{host}: GPU{card.index} has {card.memory_mib} MiB, {playbook.name} needs {needed:g} GiB a GPU",
+            next_command=f"nvidia-smi  # on {host}",
         )
         for card in small[:1]
     ]
@@ -73,7 +109,7 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         PreflightRefused(
             "port_taken",
             f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
-            next_command=f"deploy {playbook.name} --host {host} --set port={playbook.port + 1}",
+            next_command=f"{{command}} --set port={playbook.port + 1 if playbook.port < 65535 else 8000}",
         )
     ]
 

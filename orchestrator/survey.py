@@ -30,9 +30,20 @@ class Checkpoint:
     broken: tuple[str, ...]
     """Config files that are no JSON objects, so that nothing can be said about them."""
     too_large: tuple[str, ...]
+    unreadable: Mapping[str, str]
+    """Config files that are there and cannot be read, and why."""
     index: Mapping[str, Any] | None
     manifest: Mapping[str, Any] | None
     free_bytes: int
+
+    @property
+    def unusable(self) -> dict[str, str]:
+        """Config files of which nothing can be told, and why: nothing may be planned as if they were not there."""
+        return {
+            **dict.fromkeys(self.broken, "is no JSON object"),
+            **dict.fromkeys(self.too_large, "is too large to be a model's config"),
+            **{name: f"cannot be read: {why}" for name, why in self.unreadable.items()},
+        }
 
     @property
     def shards(self) -> int | None:
@@ -174,6 +185,7 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
         configs={name: content for name, content in configs.items() if name not in broken},
         broken=broken,
         too_large=tuple(found["too_large"]),
+        unreadable=found["unreadable"],
         index=found["index"],
         manifest=found["manifest"],
         free_bytes=found["disk"]["free_bytes"],
@@ -182,7 +194,7 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
 
 def _is_object(content: bytes) -> bool:
     try:
-        return isinstance(json.loads(content), dict)
+        return isinstance(json.loads(content.decode("utf-8-sig")), dict)
     except (ValueError, RecursionError):
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import shlex
 import types
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,8 +27,24 @@ def load_model(path: Path, model: type[M], *, code: str) -> M:
     """Read `path` as YAML 1.2 and check it against `model`, which should forbid unknown keys.
 
     Raises UsageError(code): one line per mistake, "FILE:LINE: KEY: what is wrong; allowed: ...", in the
-    order of the file; lines are 1-based.
+    order of the file; lines are 1-based. The next command opens the file on the first of these lines.
     """
+    try:
+        return _load(path, model, code)
+    except UsageError as error:
+        error.next_command = _opening(path, error.message)
+        raise
+
+
+def _opening(path: Path, message: str) -> str:
+    file = shlex.quote(str(path))
+    if not path.is_file():
+        return f"ls -l {shlex.quote(str(path.parent))}"
+    line = message.removeprefix(f"{path}:").partition(":")[0]
+    return f"${{EDITOR:-vi}} +{line} {file}" if line.isdecimal() else f"${{EDITOR:-vi}} {file}"
+
+
+def _load(path: Path, model: type[M], code: str) -> M:
     tree = _read(path, code)
     try:
         return model.model_validate(_plain(tree))

@@ -61,7 +61,7 @@ class Deploy:
             contextlib.redirect_stderr(err),
         ):
             code = run(arguments)
-        return Left(code, *(stream.buffer.getvalue().decode() for stream in (out, err)))  # type: ignore[attr-defined]
+        return Left(code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)))  # type: ignore[attr-defined]
 
     @property
     def whole_environment(self) -> dict[str, str]:

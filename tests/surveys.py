@@ -55,6 +55,7 @@ NO_FILES = Checkpoint(
     configs={},
     broken=(),
     too_large=(),
+    unreadable={},
     index=None,
     manifest=None,
     free_bytes=2_000_000_000_000,

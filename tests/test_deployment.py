@@ -357,6 +357,7 @@ def test_two_deployers_one_works_and_the_other_is_told_who(case: Case) -> None:
         second = case.deploy("PLAYBOOK")
         assert second.code == 9
         assert "bringing it up" in second.err
+        assert f"deploy status {case.path}" in second.err
         first.send_signal(signal.SIGINT)
         first.communicate(timeout=20)
         assert first.returncode == 130

@@ -199,7 +199,42 @@ def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_f
     ],
 )
 def test_what_forbids_a_launch_is_refused_by_name(kimi: Playbook, found: Survey, code: str) -> None:
-    assert [refusal.code for refusal in plan(kimi, found).refusals] == [code]
+    (refusal,) = plan(kimi, found).refusals
+    assert refusal.code == code
+    assert refusal.next_command
+
+
+def test_a_config_that_cannot_be_read_is_named_and_not_taken_for_absent(kimi: Playbook) -> None:
+    found = survey(checkpoint=replace(WHOLE, configs={}, broken=("config.json",)))
+    (warning, *_) = plan(kimi, found).warnings
+    assert warning == f"config.json in {WHOLE.folder} is no JSON object: this plan is made without it"
+
+
+def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
+    taken = {"ours": False, "pid": 1, "command": "sglang", "user": "ml", "since": "09:12"}
+    found = survey(observed=replace(NEVER_LAUNCHED, listener=taken))
+    for port, following in ((8000, 8001), (65535, 8000)):
+        (refusal,) = plan(kimi.model_copy(update={"port": port}), found).refusals
+        assert refusal.next_command == f"{{command}} --set port={following}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "following"),
+    [
+        (Unknown("no_engine", "none"), "'~/ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7"),
+        (Unknown("no_engine_python", "no such file"), "{command} --set engine.python=PATH"),
+        (Unknown("engine_python", "no Python"), "{command} --set engine.python=PATH"),
+    ],
+)
+def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -> None:
+    found = survey()
+    found = replace(found, facts=replace(found.facts, engine=asked))
+    spaced = kimi.model_copy(
+        update={
+            "engine": kimi.engine.model_copy(update={"python": "~/ml env/bin/python3", "version": ">=0.15"})
+        }
+    )
+    assert [one.next_command for one in plan(spaced, found).refusals] == [following]
 
 
 def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Playbook) -> None:

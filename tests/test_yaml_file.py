@@ -99,3 +99,19 @@ def test_every_mistake_is_named_in_the_order_of_the_file(tmp_path: Path) -> None
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         load_model(tmp_path / "none.yaml", Sample, code="x")
+
+
+def test_the_next_command_opens_the_file_where_it_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "my model.yaml"
+    for text, at in (("name: x\ncolour: [", "+2 "), ("- a\n", "+1 "), ("a: \udcff", "")):
+        path.write_bytes(text.encode(errors="surrogateescape"))
+        with pytest.raises(UsageError) as caught:
+            load_model(path, Empty, code="invalid")
+        assert caught.value.next_command == f"${{EDITOR:-vi}} {at}'{path}'"
+    with pytest.raises(UsageError) as caught:
+        load_model(tmp_path / "none.yaml", Empty, code="invalid")
+    assert caught.value.next_command == f"ls -l {tmp_path}"
+
+
+class Empty(BaseModel):
+    """A model without a key."""

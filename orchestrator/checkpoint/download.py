@@ -44,6 +44,8 @@ class Source:
     folder: str
     endpoint: str
     python: str
+    again: str
+    """How a command names the playbook and the host."""
 
 
 def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
@@ -66,16 +68,17 @@ def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
 
 def failure(code: str, message: str, source: Source) -> DeployError:
     """The error of a failed download; the codes are those of `on_host/hub_errors.py`."""
-    again = f"deploy {source.playbook} --host {source.host}"
+    again = f"deploy {source.again}"
     commands = {
         "hub_gated": f"hf auth login  # on {source.host}, with access granted at {source.endpoint}/{source.repository}",
         "hub_auth": f"hf auth login  # on {source.host}, with a token that may read {source.repository}",
-        "hub_not_found": f"deploy show {source.playbook}",
+        "hub_not_found": f"deploy show {source.again.partition(' --')[0]}",
         "hub_unreachable": f"curl -sSI {source.endpoint}  # on {source.host}",
         "disk_full": f"df -h {source.folder}  # on {source.host}",
         "permission": f"{again} --model-dir DIR",
+        "checkpoint_folder": f"{again} --model-dir DIR",
         "hub_missing": f"{source.python} -m pip install huggingface_hub  # on {source.host}",
-        "checkpoint_busy": f"deploy status {source.playbook} --host {source.host}",
+        "checkpoint_busy": f"deploy status {source.again}",
         "foreign_folder": "{command} --consent foreign-folder",
         "foreign_files": f"{again} --model-dir DIR",
     }

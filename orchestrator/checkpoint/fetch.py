@@ -20,13 +20,19 @@ FIRST_POLL_SECONDS = 0.1
 POLL_SECONDS = 1.0
 HUB = "https://huggingface.co"
 DOWNLOAD_CODES = (
-    "checkpoint_busy", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
+    "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
     "hub_missing", "hub_not_found", "hub_unreachable", "permission",
 )  # fmt: skip
 
 
 def fetch(
-    host: Host, playbook: Playbook, report: Report, found: Survey, *, consents: tuple[str, ...]
+    host: Host,
+    playbook: Playbook,
+    report: Report,
+    found: Survey,
+    *,
+    consents: tuple[str, ...],
+    again: str,
 ) -> Fetched:
     """Fetch what the folder lacks; a download that is under way is joined, not started again.
 
@@ -42,6 +48,7 @@ def fetch(
         folder=found.checkpoint.folder,
         endpoint=endpoint or _of_the_host(found) or HUB,
         python=found.engine.executable if found.engine else playbook.engine.python,
+        again=again,
     )
     with report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(host, playbook, found, source, endpoint, consents)
@@ -108,7 +115,7 @@ def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Sou
         raise Locked(
             "other_download",
             f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.get('since')}",
-            next_command=f"deploy status {source.playbook} --host {source.host}",
+            next_command=f"deploy status {source.again}",
         )
 
 

@@ -14,18 +14,27 @@ from orchestrator.survey import Survey
 
 
 def make_ready(
-    host: Host, playbook: Playbook, report: Report, found: Survey, *, consents: tuple[str, ...]
+    host: Host,
+    playbook: Playbook,
+    report: Report,
+    found: Survey,
+    *,
+    consents: tuple[str, ...],
+    again: str,
 ) -> None:
-    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub."""
+    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub.
+
+    `again` is how a command names playbook and host.
+    """
     manifest = found.checkpoint.manifest
     cut_off = manifest is not None and not manifest.get("complete")
     if found.checkpoint.exists and not cut_off and judge(host, report, found, deep=False)["whole"]:
         return
-    fetch(host, playbook, report, found, consents=consents)
-    require(host, playbook, report, found)
+    fetch(host, playbook, report, found, consents=consents, again=again)
+    require(host, report, found, again=again)
 
 
-def require(host: Host, playbook: Playbook, report: Report, found: Survey) -> None:
+def require(host: Host, report: Report, found: Survey, *, again: str) -> None:
     """Raise CheckpointError("checkpoint_broken") with the bad files and why, unless the checkpoint is whole."""
     verdict = judge(host, report, found, deep=False)
     if verdict["whole"]:
@@ -33,8 +42,8 @@ def require(host: Host, playbook: Playbook, report: Report, found: Survey) -> No
     bad = "; ".join(f"{file['file']}: {file['why']}" for file in verdict["bad"][:3])
     raise CheckpointError(
         "checkpoint_broken",
-        f"{host.name}: {len(verdict['bad'])} files of {found.checkpoint.folder} are bad: {bad}",
-        next_command=f"deploy {playbook.name} --host {host.name}",
+        f"{host.name}: files in {found.checkpoint.folder} are bad ({len(verdict['bad'])} in all): {bad}",
+        next_command=f"deploy {again}",
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 import threading
 from collections.abc import Callable
@@ -115,7 +117,11 @@ def find_playbook(options: Options) -> Playbook:
         if error.code == "unknown_playbook" and near:
             error.message += f"; or did you mean the command {near[0]}?"
         raise
-    asked = written.with_overrides(options.settings, options.engine_args, options.env, ambient=os.environ)
+    try:
+        asked = written.with_overrides(options.settings, options.engine_args, options.env, ambient=os.environ)
+    except UsageError as error:
+        error.next_command = error.next_command or shlex.join(["deploy", "show", options.playbook])
+        raise
     if asked.model != written.model:
         kept = tuple(consent for consent in asked.consents if consent != "trust-remote-code")
         asked = asked.model_copy(update={"consents": kept})
@@ -154,6 +160,12 @@ def _on_host(job: _Job, name: str) -> int:
 
 def _folder(given: str, *, local: bool) -> str:
     """A relative folder is meant from here on this machine, from the home folder on another."""
+    if re.search(r"[\0\r\n]", given):
+        raise UsageError(
+            "invalid_option",
+            f"--model-dir {given[:60]!r} is no folder; allowed: a path on one line, without NUL characters",
+            next_command="deploy up --help",
+        )
     if local:
         return str(Path(given).expanduser().absolute())
     return given if given.startswith(("/", "~")) else f"~/{given}"

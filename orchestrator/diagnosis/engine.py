@@ -28,7 +28,7 @@ from orchestrator.remedy.patch import EDITS, Action, Patch, settings_fit
 
 __all__ = [
     "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
-    "diagnose", "proposed",
+    "diagnose", "judge", "proposed", "root_of",
 ]  # fmt: skip
 
 
@@ -53,8 +53,12 @@ _QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the
 
 def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on the last launch of a log, given as raw lines."""
-    launch = last_launch(read(lines))
-    root = _root(launch)
+    return judge(last_launch(read(lines)), context=context, patches=patches)
+
+
+def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+    """The verdict on a launch."""
+    root = root_of(launch)
     if root is not None:
         return _failed(launch, root, context, patches)
     if _hangs(launch, context.idle_seconds):
@@ -65,7 +69,7 @@ def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patc
     return Diagnosis(verdict="healthy" if launch.startup.up_line else "starting", evidence=_milestone(launch))
 
 
-def _root(launch: Launch) -> Seen | None:
+def root_of(launch: Launch) -> Seen | None:
     """The incident that began the failure, None if the launch did not fail.
 
     Before the server is up an exception counts unless the launch went on after it; afterwards one of the

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from orchestrator.diagnosis.lines import Line
@@ -182,7 +182,7 @@ Key = tuple[str | None, int | None, str | None]
 
 
 class Incidents:
-    """Feed it lines in order; it gives back the incidents that became complete, `close` the rest."""
+    """Feed it lines in order; it gives back the incidents that became complete, `so_far` those that are still open."""
 
     def __init__(self) -> None:
         self._open: dict[Key, _Open] = {}
@@ -225,11 +225,16 @@ class Incidents:
             for current in self._open.values()
         )
 
-    def close(self) -> list[Incident]:
-        """The incidents that the end of the log completes."""
+    @property
+    def last_read(self) -> int:
+        """The last line of an exception's message that may go on, 0 where there is none."""
+        return max((current.last for current in self._open.values() if current.message), default=0)
+
+    def so_far(self) -> list[Incident]:
+        """The incidents that would be complete if the log ended here."""
         done: list[Incident] = []
-        for key in list(self._open):
-            self._finish(key, done)
+        for current in self._open.values():
+            _complete(replace(current, chain=[*current.chain], frames=current.frames.copy()), done)
         return sorted(done, key=lambda incident: incident.first_line)
 
     def _start(self, key: Key, line: Line, title: str) -> None:
@@ -247,15 +252,8 @@ class Incidents:
 
     def _finish(self, key: Key, done: list[Incident]) -> None:
         current = self._open.pop(key, None)
-        if current is None:
-            return
-        _link(current)
-        if current.chain:
-            done.append(
-                _incident(
-                    "exception", current.line, current.chain, current.title, current.last, current.lines
-                )
-            )
+        if current is not None:
+            _complete(current, done)
 
     def _remember(self, key: Key, line: Line) -> None:
         if line.level and line.message:
@@ -302,6 +300,14 @@ def _incident(
         last or line.number,
         lines,
     )
+
+
+def _complete(current: _Open, done: list[Incident]) -> None:
+    _link(current)
+    if current.chain:
+        done.append(
+            _incident("exception", current.line, current.chain, current.title, current.last, current.lines)
+        )
 
 
 def _link(current: _Open) -> None:

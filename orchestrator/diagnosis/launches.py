@@ -24,7 +24,7 @@ class Seen:
 
 
 class Launch:
-    """Feed it the lines of one launch, then `close` it. Memory is bounded whatever the log's size."""
+    """Feed it the lines of one launch. Memory is bounded whatever the log's size."""
 
     def __init__(self) -> None:
         self.startup = StartUp()
@@ -37,9 +37,20 @@ class Launch:
         self.startup.feed(line)
         return self._incidents.feed(line)
 
-    def close(self) -> list[Incident]:
-        """The incidents that were still open at the end."""
-        return self._incidents.close()
+    @property
+    def last_read(self) -> int:
+        """The last line of an exception's message that may go on, 0 where there is none."""
+        return self._incidents.last_read
+
+    def copy(self) -> tuple[Launch, list[Incident]]:
+        """What is known now, for `keep` alone, and the incidents that are still open."""
+        copied = Launch()
+        copied.startup = self.startup
+        copied._known = {
+            key: Seen(seen.incident, [*seen.processes], seen.lines) for key, seen in self._known.items()
+        }
+        copied.seen = list(copied._known.values())
+        return copied, self._incidents.so_far()
 
     def keep(self, incident: Incident) -> None:
         """Remember an incident, folded into one that told the same."""
@@ -72,17 +83,46 @@ class Launch:
         )
 
 
+class Following:
+    """Feed it the lines of a log that may hold several launches; `so_far` is the last one, whenever it is asked."""
+
+    def __init__(self) -> None:
+        self._launch = Launch()
+
+    @property
+    def startup(self) -> StartUp:
+        """Of the last launch."""
+        return self._launch.startup
+
+    def feed(self, line: Line) -> bool:
+        """Take a line in; whether it completed an incident."""
+        launch = self._launch
+        if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
+            self._launch = Launch()
+        done = self._launch.feed(line)
+        for incident in done:
+            self._launch = _kept(self._launch, incident)
+        return bool(done)
+
+    @property
+    def last_read(self) -> int:
+        """The last line of an exception's message that may go on, 0 where there is none."""
+        return self._launch.last_read
+
+    def so_far(self) -> Launch:
+        """The last launch as it would be if the log ended here; more lines may follow."""
+        launch, still_open = self._launch.copy()
+        for incident in still_open:
+            launch = _kept(launch, incident)
+        return launch
+
+
 def last_launch(lines: Iterable[Line]) -> Launch:
     """The last launch of a log that may hold several."""
-    launch = Launch()
+    following = Following()
     for line in lines:
-        if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
-            launch = Launch()
-        for incident in launch.feed(line):
-            launch = _kept(launch, incident)
-    for incident in launch.close():
-        launch = _kept(launch, incident)
-    return launch
+        following.feed(line)
+    return following.so_far()
 
 
 def _begins_again(line: Line) -> bool:

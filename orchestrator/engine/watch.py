@@ -6,32 +6,38 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from orchestrator.errors import DeployError
 from orchestrator.ssh.host import Host
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line that are handed on; a progress bar without line ends must not fill the memory."""
 DRAIN_SECONDS = 10.0
 """How long the line may be silent while the log of an ended process is still arriving."""
+LOOK_SECONDS = 0.25
+"""How often it is asked whether the launch is given up."""
 
 
 @dataclass(frozen=True)
 class Seen:
     """What the watch saw last: `ready` (answers with our model), `exited`, `foreign` (somebody else's server
-    answers on our port) or `late` (not ready in time)."""
+    answers on our port), `lingering` (it failed for good and lives on) or `late` (not ready in time)."""
 
-    state: Literal["ready", "exited", "foreign", "late"]
+    state: Literal["ready", "exited", "foreign", "lingering", "late"]
     exit_code: int | None = None
     owner: Mapping[str, Any] | None = None
 
 
 class Watch:
-    """Follows a launch from its first log line; `on_line` gets every line of the log, `on_wait` the seconds waited."""
+    """Follows a launch from its first log line.
+
+    `on_lines` gets the lines of the log as they arrive, in a thread of its own, so that nothing which is waited for
+    holds them up; `on_wait` the seconds waited. `given_up` says whether there is nothing left to wait for.
+    """
 
     def __init__(
         self,
@@ -39,12 +45,16 @@ class Watch:
         *,
         log: str | None,
         request: Mapping[str, Any],
-        on_line: Callable[[bytes], None],
+        on_lines: Callable[[Sequence[bytes]], None],
         on_wait: Callable[[float], None],
+        given_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._on_line = on_line
+        self._on_lines = on_lines
         self._on_wait = on_wait
-        self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with this context)
+        self._given_up = given_up
+        self._spool = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115 (closed with this context)
+        self._read_again = Path(self._spool.name).open("rb")  # noqa: SIM115 (likewise; at a place of its own)
+        self._taking = threading.Lock()
         self._received = 0
         self._rest = b""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
@@ -52,7 +62,7 @@ class Watch:
         self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
         sources: list[tuple[str, Iterator[Any]]] = [("state", self._states.values())]
         if self._tail is not None:
-            sources.append(("log", self._tail.chunks()))
+            sources.append(("log", self._taken(self._tail.chunks())))
         self._threads = [threading.Thread(target=self._pump, args=one, daemon=True) for one in sources]
 
     def __enter__(self) -> Watch:
@@ -69,6 +79,7 @@ class Watch:
         for thread in self._threads:
             thread.join()
         self._spool.close()
+        self._read_again.close()
 
     def until_ready(self, seconds: float) -> Seen:
         """Follow until the engine is ready, has ended, or the time is over."""
@@ -80,29 +91,30 @@ class Watch:
 
     def log_lines(self) -> Iterator[bytes]:
         """Every line of the log so far."""
-        self._spool.seek(0)
-        yield from self._spool
-        self._spool.seek(0, 2)
+        self._read_again.seek(0)
+        yield from self._read_again
 
     def _follow(self, seconds: float, *, stop_when_ready: bool) -> Seen:
         started = time.monotonic()
         while (left := started + seconds - time.monotonic()) > 0:
+            if self._given_up():
+                return Seen("lingering")
             try:
-                kind, value = self._arrived.get(timeout=min(left, 1.0))
+                kind, value = self._arrived.get(timeout=min(left, LOOK_SECONDS))
             except queue.Empty:
                 continue
-            if kind == "log":
-                self._take(value)
-            elif kind == "lost":
+            if kind == "lost":
                 raise value
-            elif "exited" in value:
+            if kind == "log":
+                continue
+            if "exited" in value:
                 self._drain(value.get("log_bytes") or 0)
                 return Seen("exited", exit_code=value["exited"])
-            elif "healthy" in value and not value["ours"] and value["owner"]:
+            if "healthy" in value and not value["ours"] and value["owner"]:
                 return Seen("foreign", owner=value["owner"])
-            elif value.get("healthy") and value["listed"] and stop_when_ready:
+            if value.get("healthy") and value["listed"] and stop_when_ready:
                 return Seen("ready")
-            elif "waited" in value:
+            if "waited" in value:
                 self._on_wait(time.monotonic() - started)
         return Seen("late")
 
@@ -113,27 +125,29 @@ class Watch:
                 kind, value = self._arrived.get(timeout=DRAIN_SECONDS)
             except queue.Empty:
                 break
-            if kind == "log":
-                self._take(value)
-            elif kind == "lost":
+            if kind == "lost":
                 raise value
-        if self._rest:
-            self._on_line(self._rest)
-            self._rest = b""
+        with self._taking:  # what outlives the engine may still be writing
+            if self._rest:
+                self._on_lines([self._rest])
+                self._rest = b""
 
-    def _take(self, chunk: bytes) -> None:
-        self._received += len(chunk)
-        self._spool.write(chunk)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._on_line(line[:LONGEST_LINE])
-        if len(self._rest) > LONGEST_LINE:
-            self._on_line(self._rest[:LONGEST_LINE])
-            self._rest = b""
+    def _taken(self, chunks: Iterator[bytes]) -> Iterator[int]:
+        """Takes the log in; gives the bytes that it has so far."""
+        for chunk in chunks:
+            with self._taking:
+                self._spool.write(chunk)
+                *lines, self._rest = (self._rest + chunk).split(b"\n")
+                if len(self._rest) > LONGEST_LINE:
+                    lines, self._rest = [*lines, self._rest], b""
+                if lines:
+                    self._on_lines([line[:LONGEST_LINE] for line in lines])
+                self._received += len(chunk)
+            yield self._received
 
     def _pump(self, kind: str, source: Iterator[Any]) -> None:
         try:
             for value in source:
                 self._arrived.put((kind, value))
-        except (DeployError, OSError) as error:
+        except Exception as error:  # whatever it is, it belongs to whoever follows
             self._arrived.put(("lost", error))

@@ -168,7 +168,11 @@ def _outcome(
 @contextlib.contextmanager
 def _sole_writer(folder: str, foreign_folder: bool) -> Iterator[None]:
     """Hold the folder as its only writer, whoever the other may be; no file is left behind."""
-    os.makedirs(folder, exist_ok=True)
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        what = f"{folder} is a file, or leads through one, and no folder can be made there"
+        raise hub_errors.Failure("checkpoint_folder", what) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise hub_errors.Failure("permission", f"{folder} cannot be written by uid {os.geteuid()}")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

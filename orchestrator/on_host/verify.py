@@ -124,7 +124,9 @@ def _json(folder: str, name: str) -> dict[str, Any]:
             raise Broken(f"{size} bytes, too large for a JSON file of this kind")
         raw = file.read()
     try:
-        value = json.loads(raw)
+        value = json.loads(
+            raw.decode("utf-8")
+        )  # as the engine reads it: no other encoding, no byte order mark
     except (ValueError, RecursionError) as error:
         pointer = raw.startswith(b"version https://git-lfs")
         raise Broken("a Git LFS pointer" if pointer else f"not JSON ({error})" if raw else "empty") from error

@@ -17,6 +17,21 @@ from orchestrator.errors import CheckpointError, DeployError, HostError, Locked,
 # As a shell reports it, and as `subprocess` does.
 _ALARM = (128 + signal.SIGALRM, -signal.SIGALRM)
 _NOT_FOUND = (126, 127)
+_NEXT = {
+    "host_python_old": "ssh {host} 'command -v python3; python3 --version'",
+    "foreign_folder": "{command} --consent foreign-folder",
+    "not_writable": "{command} --model-dir DIR",
+    "no_checkpoint": "{command} --model-dir DIR",
+    "checkpoint_folder": "{command} --model-dir DIR",
+    "config_missing": "{command} --model-dir DIR",
+    "config_too_large": "{command} --model-dir DIR",
+    "permission": "{command} --model-dir DIR",
+    "state_folder": "ssh {host} 'ls -ld ~ ~/.local ~/.local/state'",
+    "backup_missing": "{command} --forget",
+    "changed_meanwhile": "{command}",
+    "checkpoint_busy": "{command}",
+}
+"""What to type after a refusal on the host; `{command}` stays for whoever shows it."""
 _TOLD = ("host_python_old", "host_script")
 _KINDS: dict[str, type[DeployError]] = {
     "foreign_folder": PreflightRefused,
@@ -94,10 +109,11 @@ def no_answer(program: Program, status: int, stderr: bytes, deadline: float | No
     if status in _ALARM:
         within = f" within {deadline:g} s" if deadline else " in time"
         return HostError("deadline", f"{program.module} did not finish on {program.host}{within}.")
-    if status in _NOT_FOUND:
+    if status in _NOT_FOUND or (status == 0 and not said):  # not even an error: no Python is so silent
         return HostError(
             "host_python_missing",
             f"{program.host} cannot run {program.python}: {last}",
+            next_command=_next("host_python_old", program),
         )
     error = HostError(
         "host_script",
@@ -115,7 +131,13 @@ def _reported(program: Program, error: dict[str, Any]) -> DeployError:
     elif code == "host_script":
         message = f"{program.module} failed on {program.host}: {message}"
     kind = _KINDS.get(code, HostError)
-    found = kind(code, message if code in _TOLD else f"{program.host}: {message}")
+    found = kind(
+        code, message if code in _TOLD else f"{program.host}: {message}", next_command=_next(code, program)
+    )
     if text := error.get("traceback"):
         found.__cause__ = HostTraceback(text)
     return found
+
+
+def _next(code: str, program: Program) -> str | None:
+    return _NEXT.get(code, "").replace("{host}", program.host) or None

@@ -13,7 +13,15 @@ from orchestrator.checkpoint.download import (
 )
 from orchestrator.errors import DeployError
 
-SOURCE = Source("kimi", "gpu1", "org/model", "/models/kimi", "https://huggingface.co", "/venv/bin/python")
+SOURCE = Source(
+    "kimi",
+    "gpu1",
+    "org/model",
+    "/models/kimi",
+    "https://huggingface.co",
+    "/venv/bin/python",
+    "kimi --host gpu1",
+)
 MANIFEST = {
     "repository": "org/model",
     "revision": "main",
@@ -47,6 +55,7 @@ def test_the_last_line() -> None:
         ("hub_unreachable", "curl -sSI https://huggingface.co"),
         ("disk_full", "df -h /models/kimi"),
         ("permission", "--model-dir"),
+        ("checkpoint_folder", "--model-dir"),
         ("foreign_folder", "--consent foreign-folder"),
         ("foreign_files", "--model-dir"),
         ("hub_missing", "/venv/bin/python -m pip install huggingface_hub"),

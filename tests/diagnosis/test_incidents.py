@@ -14,7 +14,7 @@ def found(text: str) -> list[Incident]:
     collector = Incidents()
     lines = textwrap.dedent(text).strip("\n").encode().split(b"\n")
     done = [incident for line in read(lines) for incident in collector.feed(line)]
-    return sorted([*done, *collector.close()], key=lambda incident: incident.first_line)
+    return sorted([*done, *collector.so_far()], key=lambda incident: incident.first_line)
 
 
 LOGGED = "({name} pid={pid}) ERROR 02-20 21:35:07 [core.py:7] {text}"

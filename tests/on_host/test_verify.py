@@ -197,6 +197,16 @@ def test_config_must_be_there_and_be_json(folder: Path, text: str | None, why: s
     assert reasons(judged(folder))["config.json"].startswith(why)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b'\xef\xbb\xbf{"a": 1}', '{"a": 1}'.encode("utf-16"), b'{"a": "\xe9"}', b'{"a":' + b"[" * 10**5],
+    ids=["bom", "utf-16", "latin-1", "deep"],
+)
+def test_a_config_in_a_form_that_no_engine_reads(folder: Path, content: bytes) -> None:
+    (folder / "config.json").write_bytes(content)
+    assert reasons(judged(folder))["config.json"].startswith("not JSON (")
+
+
 def test_a_pointer_in_place_of_the_tokenizer(folder: Path) -> None:
     (folder / "tokenizer.json").write_bytes(POINTER)
     assert reasons(judged(folder)) == {"tokenizer.json": "a Git LFS pointer"}

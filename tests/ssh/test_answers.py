@@ -70,3 +70,18 @@ def test_why_there_is_no_answer(status: int, code: str) -> None:
     error = no_answer(PROGRAM, status, b"first\nlast line\n", 30.0)
     assert error.code == code
     assert ("30 s" in error.message) if code == "deadline" else ("last line" in error.message)
+
+
+def test_a_program_without_a_word_is_no_python() -> None:
+    error = no_answer(PROGRAM, 0, b"", 30.0)
+    assert error.code == "host_python_missing"
+    assert "python3 --version" in (error.next_command or "")
+
+
+def test_a_refusal_says_what_to_type_for_whoever_typed_the_command() -> None:
+    with pytest.raises(PreflightRefused) as caught:
+        read_line(PROGRAM, b'{"error": {"code": "foreign_folder", "message": "Not yours."}}')
+    assert caught.value.next_command == "{command} --consent foreign-folder"
+    with pytest.raises(HostError) as unknown:
+        read_line(PROGRAM, b'{"error": {"code": "something", "message": "New."}}')
+    assert unknown.value.next_command is None

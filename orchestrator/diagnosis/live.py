@@ -1,0 +1,64 @@
+"""Which finding does a log show while it is still being written? Pure, no I/O.
+
+At every moment the answer is that of `diagnose` on what has arrived; it may be taken back by what follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.diagnosis.engine import Context, judge, root_of
+from orchestrator.diagnosis.launches import Following
+from orchestrator.diagnosis.lines import parse_all
+from orchestrator.diagnosis.startup import Phase
+from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.remedy.patch import Patch
+
+
+class Live:
+    """Feed it raw lines as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
+
+    def __init__(self, context: Context, patches: Sequence[Patch]) -> None:
+        self._context = context
+        self._patches = patches
+        self._following = Following()
+        self._lines = 0
+        self._last_read = 0
+        self._news = False
+        self._told: set[str] = set()
+
+    def feed(self, raw: bytes) -> Phase:
+        """Take a raw line in; gives the phase of the launch after it."""
+        self._lines += 1
+        for line in parse_all(raw, self._lines):
+            self._news = self._following.feed(line) or self._news
+        return self._following.startup.phase
+
+    def look(self) -> Diagnosis | None:
+        """The diagnosis so far, where it has a finding that was not given yet.
+
+        An exception need not be complete: nothing may ever follow it in its stream.
+        """
+        last_read = self._following.last_read
+        if not self._news and last_read <= self._last_read:
+            return None
+        self._news, self._last_read = False, last_read
+        diagnosis = judge(self._following.so_far(), context=self._context, patches=self._patches)
+        if diagnosis.finding is None or diagnosis.finding.patch in self._told:
+            return None
+        self._told.add(diagnosis.finding.patch)
+        return diagnosis
+
+    @property
+    def doomed(self) -> bool:
+        """Whether a process of the launch has ended by a failure that a patch recognises, and no phase began since.
+
+        A rank that only logs an exception, or one after which the others went on, dooms nothing.
+        """
+        if not self._told:
+            return False
+        launch = self._following.so_far()
+        root = root_of(launch)
+        if root is None or not root.incident.fatal or launch.went_on_after(root.incident):
+            return False
+        return judge(launch, context=self._context, patches=self._patches).finding is not None

@@ -1,0 +1,111 @@
+"""What is known of a failing launch while its log is still being written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.diagnosis.live import Live
+from tests.diagnosis.test_cases import CASES, PATCHES
+
+RECOGNISED = [case for case in CASES if "patch" in json.loads((case / "expected.json").read_text("utf-8"))]
+HERE = Path(__file__).parent / "cases"
+NOWHERE = Context()
+
+
+def lines_of(case: Path) -> list[bytes]:
+    return (case / "log.txt").read_bytes().split(b"\n")
+
+
+def context_of(case: Path) -> Context:
+    return Context(**json.loads((case / "expected.json").read_text("utf-8"))["context"])
+
+
+def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int, Diagnosis]]]:
+    """The findings, each with the number of the line after which it was given."""
+    live, found = Live(context, PATCHES), []
+    for number, raw in enumerate(lines, 1):
+        live.feed(raw)
+        if diagnosis := live.look():
+            found.append((number, diagnosis))
+    return live, found
+
+
+@pytest.mark.parametrize("case", RECOGNISED, ids=lambda case: case.name)
+def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Path) -> None:
+    lines, context = lines_of(case), context_of(case)
+    _, found = followed(lines, context)
+    final = diagnose(lines, context=context, patches=PATCHES)
+    assert final.finding is not None
+    number, early = found[-1]
+    assert early.finding is not None and early.finding.patch == final.finding.patch
+    shorter = diagnose(lines[: number - 1], context=context, patches=PATCHES)
+    given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
+    known = shorter.finding.patch if shorter.finding else None
+    assert known is None or known in given_before
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_only_a_failed_launch_is_doomed(case: Path) -> None:
+    lines, context = lines_of(case), context_of(case)
+    live, _ = followed(lines, context)
+    if live.doomed:
+        assert diagnose(lines, context=context, patches=PATCHES).verdict == "fault"
+
+
+def test_it_is_given_once() -> None:
+    _, found = followed(lines_of(HERE / "mla-fp8kv-kimi-k25-tp8"), NOWHERE)
+    assert [one.finding.patch for _, one in found if one.finding] == ["fp8-kv-mla"]
+
+
+def failing(where: str = "WorkerProc failed to start.") -> list[bytes]:
+    head = "(Worker_TP4 pid=74) ERROR 02-20 21:35:07 [multiproc_executor.py:783] "
+    refusal = (
+        "ValueError: Selected backend AttentionBackendEnum.TRITON_MLA is not valid for this configuration. "
+        "Reason: ['kv_cache_dtype not supported']"
+    )
+    texts = [
+        where,
+        "Traceback (most recent call last):",
+        '  File "/a/b.py", line 3, in f',
+        "    g()",
+        refusal,
+    ]
+    engine = (
+        "(EngineCore_DP0 pid=7) INFO 02-20 21:35:01 [core.py:97] Initializing a V1 LLM engine (v0.16.0) with config: "
+        "model='/m', use_mla=True, kv_cache_dtype=fp8_e4m3"
+    )
+    return [line.encode() for line in (engine, *(head + text for text in texts))]
+
+
+WENT_ON = b"(Worker_TP0 pid=70) INFO 02-20 21:35:09 [default_loader.py:293] Loading weights took 3.21 seconds"
+
+
+def test_an_exception_that_nothing_follows_is_read_all_the_same() -> None:
+    lines = failing()
+    live, found = followed(lines, Context(compute_cap="12.0"))
+    assert [number for number, _ in found] == [len(lines)]
+    assert live.doomed
+
+
+def test_a_launch_that_goes_on_is_not_doomed() -> None:
+    live, _ = followed([*failing(), WENT_ON], Context(compute_cap="12.0"))
+    assert not live.doomed
+
+
+def test_an_exception_that_ends_no_process_dooms_nothing() -> None:
+    live, found = followed(failing("Could not use it, trying another."), Context(compute_cap="12.0"))
+    assert found
+    assert not live.doomed
+
+
+def test_another_launch_in_the_same_log_begins_anew() -> None:
+    start = (
+        b"(APIServer pid=900) INFO 02-20 21:40:01 [api_server.py:1] vLLM API server version 0.16.0",
+        b"(APIServer pid=900) INFO 02-20 21:40:01 [utils.py:294] non-default args: {'model': '/m'}",
+    )
+    live, _ = followed([*failing(), *start], Context(compute_cap="12.0"))
+    assert not live.doomed

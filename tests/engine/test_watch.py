@@ -1,0 +1,109 @@
+"""A launch is followed by two streams that end when they please."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import pytest
+
+from orchestrator.engine.watch import Seen, Watch
+from orchestrator.ssh.host import Host
+
+SECONDS = 10.0
+
+
+class Feed:
+    """A stream of a host that gives what a test puts in, until it is closed."""
+
+    def __init__(self) -> None:
+        self._arriving: queue.Queue[Any] = queue.Queue()
+
+    def put(self, *values: Any) -> None:
+        for value in values:
+            self._arriving.put(value)
+
+    def values(self) -> Iterator[Any]:
+        while (value := self._arriving.get()) is not None:
+            yield value
+
+    chunks = values
+
+    def close(self) -> None:
+        self._arriving.put(None)
+
+
+class Followed:
+    """A host with a log and a `watch` program, and what was heard of them."""
+
+    def __init__(self) -> None:
+        self.states, self.log = Feed(), Feed()
+        self.lines: list[bytes] = []
+        self.arrived = threading.Event()
+
+    def stream_script(self, module: str, request: Mapping[str, Any]) -> Feed:
+        return self.states
+
+    def stream(self, argv: Sequence[str]) -> Feed:
+        return self.log
+
+    def heard(self, lines: Sequence[bytes]) -> None:
+        self.lines += lines
+        self.arrived.set()
+
+    def watch(self, *, given_up: Callable[[], bool] = lambda: False, on_lines: Any = None) -> Watch:
+        host = cast(Host, self)
+        return Watch(
+            host,
+            log="/log",
+            request={},
+            on_lines=on_lines or self.heard,
+            on_wait=lambda seconds: None,
+            given_up=given_up,
+        )
+
+
+def test_lines_are_handed_on_while_nobody_waits_for_the_engine() -> None:
+    one = Followed()
+    with one.watch() as watch:
+        one.log.put(b"first\nsec")
+        assert one.arrived.wait(SECONDS)
+        assert one.lines == [b"first"]
+        assert list(watch.log_lines()) == [b"first\n", b"sec"]
+
+
+def test_what_the_engine_wrote_before_it_ended_is_taken_to_the_last_byte() -> None:
+    one = Followed()
+    with one.watch() as watch:
+        one.states.put({"exited": 1, "log_bytes": 9})
+        threading.Timer(0.05, one.log.put, (b"one\n", b"two\nt")).start()
+        assert watch.until_ready(SECONDS) == Seen("exited", exit_code=1)
+        assert one.lines == [b"one", b"two", b"t"]
+
+
+def test_a_launch_that_is_given_up_is_not_waited_for() -> None:
+    one = Followed()
+    with one.watch(given_up=one.arrived.is_set) as watch:
+        one.log.put(b"it is over\n")
+        assert watch.until_ready(SECONDS) == Seen("lingering")
+
+
+def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
+    one = Followed()
+    with one.watch():
+        one.log.put(*[b"x" * (1 << 19)] * 3)
+        assert one.arrived.wait(SECONDS)
+        assert [len(line) for line in one.lines] == [1 << 20]
+
+
+def test_an_error_while_lines_are_told_reaches_who_follows() -> None:
+    def broken(lines: Sequence[bytes]) -> None:
+        raise BrokenPipeError
+
+    one = Followed()
+    with one.watch(on_lines=broken) as watch:
+        one.log.put(b"line\n")
+        with pytest.raises(BrokenPipeError):
+            watch.until_ready(SECONDS)

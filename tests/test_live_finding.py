@@ -1,0 +1,65 @@
+"""A failure is told while the engine still lives; what the log later shows to be survived is not acted upon."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import stand_in, tiny_mla
+from tests.hub import Hub
+from tests.sshd import Settings, Sshd
+from tests.test_deployment import REPOSITORY, Case
+
+
+@pytest.fixture
+def changed(
+    tmp_path: Path, start_sshd: Callable[[Settings], Sshd]
+) -> Iterator[Callable[[str, str, str], Case]]:
+    """A case whose stand-in engine has one piece of its program replaced."""
+    tiny_mla.make(tmp_path / "hub" / REPOSITORY)
+    with Hub(tmp_path / "hub") as hub:
+        cases: list[Case] = []
+
+        def make(module: str, old: str, new: str) -> Case:
+            engine = stand_in.make(tmp_path / "vllm-0.16.0")
+            (program,) = engine.folder.glob(f"lib/*/site-packages/vllm/stand_in/{module}.py")
+            text = program.read_text()
+            assert old in text
+            program.write_text(text.replace(old, new))
+            server = start_sshd(Settings(environment={"PATH": engine.path}))
+            cases.append(Case("live", server, engine, hub, tmp_path))
+            return cases[0]
+
+        yield make
+        for case in cases:
+            case.deploy("stop", "PLAYBOOK")
+
+
+def test_an_engine_that_failed_and_lingers_is_not_waited_for(
+    changed: Callable[[str, str, str], Case],
+) -> None:
+    ending = "        os._exit(1)\n\n    def _kill_workers"
+    case = changed("core", ending, ending.replace("os._exit(1)", "time.sleep(FOREVER)"))
+    left = case.deploy("PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    order = [one for one in left.events if one.get("finding") or one["event"] == "finding"]
+    assert [one["event"] for one in order] == ["progress", "finding"]
+    assert order[0]["finding"] == order[1]["patch"] == "fp8-kv-mla"
+    assert order[0]["process"] == "Worker_TP4"
+    ended = [one for one in left.of("step") if one["step"] == "launch 1" and "seconds" in one]
+    assert [one["text"] for one in ended] == ["the engine failed and did not end by itself"]
+    results = [record["result"] for record in case.journal() if record["action"] == "outcome"]
+    assert results == ["failed", "healthy"]
+
+
+def test_a_failure_that_is_survived_is_told_and_nothing_more(
+    changed: Callable[[str, str, str], Case],
+) -> None:
+    case = changed("worker", 'os.write(self._report, b"e")', "return")
+    left = case.deploy("PLAYBOOK", "--no-predict", "--json")
+    assert left.code == 0, left.out + left.err
+    assert [one["finding"] for one in left.of("progress") if one.get("finding")] == ["fp8-kv-mla"]
+    assert left.of("finding") == []
+    assert case.actions() == ["launch", "outcome"]

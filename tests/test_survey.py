@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from orchestrator.survey import checkpoint
+
+FOUND = {
+    "exists": True,
+    "folder": "/models/kimi",
+    "owner_uid": 0,
+    "owned_by_us": True,
+    "configs": {},
+    "too_large": [],
+    "unreadable": {},
+    "index": None,
+    "manifest": None,
+    "disk": {"free_bytes": 1},
+}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{", b"version https://git-lfs.github.com/spec/v1", '{"a": 1}'.encode("utf-16")],
+    ids=["empty", "list", "cut", "pointer", "utf-16"],
+)
+def test_a_config_that_says_nothing_is_broken_and_not_absent(content: bytes) -> None:
+    configs = {"config.json": base64.b64encode(content).decode()}
+    found = checkpoint({**FOUND, "configs": configs})
+    assert (dict(found.configs), found.unusable) == ({}, {"config.json": "is no JSON object"})
+
+
+def test_a_config_that_was_not_read_is_not_absent_either() -> None:
+    found = checkpoint({**FOUND, "too_large": ["config.json"], "unreadable": {"a.json": "Is a directory"}})
+    assert found.unusable == {
+        "config.json": "is too large to be a model's config",
+        "a.json": "cannot be read: Is a directory",
+    }
+
+
+def test_a_byte_order_mark_is_for_the_judge_of_files_to_name() -> None:
+    content = b'\xef\xbb\xbf{"a": 1}'
+    found = checkpoint({**FOUND, "configs": {"config.json": base64.b64encode(content).decode()}})
+    assert found.configs == {"config.json": content}
+    assert found.unusable == {}
