@@ -1,11 +1,12 @@
 """Writes the parts of docs/reference that the code knows best: the help of every verb and the YAML schemas.
 
-python docs/generate.py          # tests/test_docs.py fails when these files are out of date
+python docs/generate.py          # tests/test_docs.py fails when these are out of date (--check)
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -45,6 +46,9 @@ def pages() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
-    for path, content in pages().items():
+    stale = {path: content for path, content in pages().items() if path.read_text() != content}
+    if "--check" in sys.argv:
+        sys.exit(f"out of date: {', '.join(path.name for path in stale)}" if stale else 0)
+    for path, content in stale.items():
         path.write_text(content)
         print(path)
