@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def logs(options: Options, follow: bool, lines: int | None, launch: int | None, 
     """Print the log of the last launch; with -f as it grows.
 
     On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
-    pipe, and with --raw, every byte is as the engine wrote it.
+    pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
     """
     from orchestrator.cli.session import on_each_host
     from orchestrator.report.choose import on_terminal
@@ -35,7 +36,11 @@ def logs(options: Options, follow: bool, lines: int | None, launch: int | None, 
     show = _bytes if raw or not on_terminal(sys.stdout) else _folded
 
     def work(deployment: Deployment) -> int:
-        show(deployment.logs(launch=launch, lines=lines, follow=follow))
+        chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
+        if options.json:
+            _objects(chunks, deployment.host.name)
+        else:
+            show(chunks)
         return 0
 
     return on_each_host(options, work, report_to=sys.stderr)
@@ -45,6 +50,17 @@ def _bytes(chunks: Iterator[bytes]) -> None:
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
+
+
+def _objects(chunks: Iterator[bytes], host: str) -> None:
+    """{"event": "log", "host", "process", "level", "line"}, one a line; bytes that are not UTF-8 are replaced."""
+    from orchestrator.diagnosis.lines import cut, parse
+
+    for number, raw in enumerate(cut(chunks), start=1):
+        found = parse(raw, number)
+        text = raw.decode("utf-8", "replace").rstrip("\r\n")
+        value = {"event": "log", "host": host, "process": found.process, "level": found.level, "line": text}
+        click.echo(json.dumps(value))
 
 
 def _folded(chunks: Iterator[bytes]) -> None:

@@ -38,6 +38,9 @@ def test_what_a_repaired_launch_leaves_to_read(case: Case) -> None:
 
     raw = (case.state / "launches/1/vllm.log").read_bytes()
     assert case.deploy("logs", "PLAYBOOK", "--launch", "1").out.encode() == raw
+    objects = case.deploy("logs", "PLAYBOOK", "--launch", "1", "--json").of("log")
+    assert "\n".join(one["line"] for one in objects) == raw.decode().rstrip("\n").replace("\r", "")
+    assert {one["process"] for one in objects} >= {"Worker_TP4", "APIServer"}
     folded = on_terminal(case, "logs", "PLAYBOOK", "--launch", "1")
     assert "same in 8" in folded.text
     assert "\x1b[31m" in folded.raw
