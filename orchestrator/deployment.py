@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -14,18 +13,17 @@ from orchestrator.checkpoint import ready
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.errors import (
     BudgetSpent,
-    CheckpointError,
     DeployError,
     Locked,
     PreflightRefused,
     UsageError,
 )
-from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
 from orchestrator.lock import Lock
-from orchestrator.plan import Goal, Plan, Wishes, differences, differing, make_plan
+from orchestrator.plan import Plan, Wishes, differing
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
+from orchestrator.reading import DEADLINE_SECONDS, Reading
 from orchestrator.remedy import apply
 from orchestrator.remedy.change import Change
 from orchestrator.remedy.choose import Decision, choose
@@ -34,11 +32,8 @@ from orchestrator.report.layout import bracketed, duration
 from orchestrator.report.panel import finding, panel_text
 from orchestrator.report.plan_text import summary
 from orchestrator.ssh.host import Host
-from orchestrator.survey import Observed, Survey, describe, endpoint_of, observe, survey
+from orchestrator.survey import Survey, endpoint_of
 
-DEADLINE_SECONDS = 30.0
-"""How long one program on the host may take to answer (`Host.script`)."""
-SURVEY_SECONDS = 3 * DEADLINE_SECONDS
 FAILED_GRACE_SECONDS = 1.0
 """Grace for an engine that has failed already: all that is left to do is to be gone."""
 
@@ -51,9 +46,8 @@ class Limits:
     ready_seconds: float | None = None
 
 
-class Deployment:
-    """One playbook on one host. `ask` puts a question to a person, None where nobody can be asked; `again` is how a
-    command names playbook and host so that it reaches the same ones."""
+class Deployment(Reading):
+    """One playbook on one host, to be changed. `ask` puts a question to a person, None where nobody can be asked."""
 
     def __init__(
         self,
@@ -66,58 +60,13 @@ class Deployment:
         ask: Callable[[str], bool] | None = None,
         again: str | None = None,
     ) -> None:
-        self.host = host
-        self.playbook = playbook
-        self.report = report
-        self.wishes = wishes
+        super().__init__(host, playbook, report, wishes, again=again)
         self.limits = limits or Limits()
         self.lasting = True
         """Whether the host is there after this run, so that it is worth telling what can be done on it."""
         self._ask = ask
         self._server = Server(host, playbook, report)
         self._attempt = Attempt(host, playbook, report, wishes.patches)
-        self._facts: Facts | None = None
-        self._again = again or f"{playbook.name} --host {host.name}"
-
-    def plan(self, goal: Goal = "up") -> Plan:
-        """What a verb would do; reads only."""
-        return self._plan(self._survey(), goal)
-
-    def differences(self) -> tuple[Change, ...]:
-        """The changes that apply to the checkpoint and the command; reads only."""
-        plan = self.plan()
-        self._require_readable(plan.survey)
-        found = differences(plan, self.wishes.allowed)
-        if not found:
-            self._require_config(plan.survey)
-        return found
-
-    def status(self) -> dict[str, Any]:
-        """How the deployment is now; reads only."""
-        return describe(self.host.name, self.playbook, *self._observe())
-
-    def history(self) -> tuple[Mapping[str, Any], ...]:
-        """What was done on this machine, oldest first: the journal's records; reads only."""
-        observed, _ = self._observe()
-        return observed.journal
-
-    def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> Iterator[bytes]:
-        """The log of a launch, byte for byte; reads only."""
-        observed, _ = self._observe(launch)
-        if observed.log is None:
-            raise UsageError(
-                "no_launch",
-                f"{self.host.name}: {self.playbook.name} has no log of {'a launch' if launch is None else launch} yet",
-                next_command=f"deploy {self._again}",
-            )
-        start = "+1" if lines is None else str(lines)
-        stream = self.host.stream(
-            ["tail", "-n", start, *(["-F"] if follow else []), "--", observed.log["path"]]
-        )
-        try:
-            yield from stream.chunks()
-        finally:
-            stream.close()
 
     def up(self) -> None:
         """Bring the playbook up until a completion comes out; raises what keeps it from that."""
@@ -184,11 +133,6 @@ class Deployment:
             self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
-    def in_force(self) -> tuple[AppliedPatch, ...]:
-        """The patches that are in force, newest first; reads only."""
-        _, history = self._observe()
-        return tuple(reversed(history.applied))
-
     def stop(self) -> dict[str, Any]:
         """End the launch with everything that belongs to it."""
         with self._lock("stopping"):
@@ -234,45 +178,7 @@ class Deployment:
                     raise
             yield lock
 
-    def _require_readable(self, found: Survey) -> None:
-        if found.checkpoint.unusable:
-            what = ", ".join(f"{name} {why}" for name, why in found.checkpoint.unusable.items())
-            raise CheckpointError(
-                "config_broken",
-                f"{self.host.name}: in {found.checkpoint.folder} {what}",
-                next_command=f"deploy verify {self._again}",
-            )
-
-    def _require_config(self, found: Survey) -> None:
-        """Where nothing was found to be changed: that there is something in which it was looked for."""
-        if "config.json" not in found.checkpoint.configs:
-            raise CheckpointError(
-                "config_missing",
-                f"{self.host.name}: there is no config.json in {found.checkpoint.folder}",
-                next_command=f"deploy {self._again}",
-            )
-
     # Looking and asking
-
-    def _survey(self) -> Survey:
-        """How things stand now; the facts of the host are read once."""
-        what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
-        with self.report.wait("look at", what, limit=SURVEY_SECONDS):
-            found = survey(self.host, self.playbook, facts=self._facts)
-        self._facts = found.facts
-        return found
-
-    def _observe(self, launch: int | None = None) -> tuple[Observed, History]:
-        with self.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
-            return observe(self.host, self.playbook, launch)
-
-    def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
-        try:
-            return make_plan(self.host.name, self.playbook, found, self.wishes, goal=goal)
-        except CheckpointError as error:  # a config file in which no edit can be planned
-            where = f"{self.host.name}: in {found.checkpoint.folder} {error.message}"
-            look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.host.name}"
-            raise CheckpointError(error.code, where, next_command=error.next_command or look) from error
 
     def _permitted(self, found: Survey) -> Plan:
         """The plan, once nothing forbids it and every consent is given."""
