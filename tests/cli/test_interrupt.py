@@ -19,6 +19,10 @@ from tests.test_deployment import engine as engine
 from tests.test_deployment import repositories as repositories
 from tests.test_deployment import server as server
 
+STARVED_SECONDS = 2.0
+"""How long this process or the command may get no processor beside an sshd, an engine and another test worker; the
+strict bound is tests/report/test_silence.py's, where nothing else runs."""
+
 
 @contextmanager
 def run(case: Case) -> Iterator[OnTerminal]:
@@ -34,7 +38,7 @@ def interrupt(command: OnTerminal) -> None:
         command.text.split()
     )
     assert "Traceback" not in command.text
-    assert command.longest_silence() < 2.0
+    assert command.longest_silence() < 2.0 + STARVED_SECONDS
 
 
 def resumed(case: Case) -> None:
