@@ -5,7 +5,7 @@ no I/O. Records by `action`:
 
 launch   a launch was started: launch (number)
 outcome  how a launch ended up: launch, result "healthy" | "failed" | "hang", cause (its root cause)
-patch    a remedy is in force: patch, folder, files, flags, environment, launch (that asked for it), reason
+patch    a remedy is in force: patch, way (what it does), folder, files, flags, environment, why, cause
 revert   a patch is no longer in force: patch
 stop     a launch was stopped: by request, or while a remedy was applied
 download, clean, ...   for people to read
@@ -38,6 +38,8 @@ class AppliedPatch:
     flags: Mapping[str, str | None] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
     cause: str = ""
+    way: str = ""
+    """What the patch asked for, in one line; "" where the record does not say."""
     launch: int = 0
     """The last launch before it was applied: only a later one can tell whether it helps."""
     confirmed: bool = False
@@ -65,8 +67,9 @@ class History:
     """Of the last launch; None while nobody has seen how it ended up."""
     applied: tuple[AppliedPatch, ...] = ()
     """Oldest first."""
-    tried: Mapping[str, int] = field(default_factory=dict)
-    """Patches applied within the open incident, those reverted included, and the launch before each."""
+    tried: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Patches applied within the open incident, those reverted included, and the ways that were taken of each;
+    "" stands for a record that does not say which."""
     cleaned: bool = True
     """Whether the last launch was stopped and what it left was cleaned."""
     machine: str | None = None
@@ -132,11 +135,13 @@ def _patch(history: History, record: Mapping[str, Any]) -> History:
         flags={**(old.flags if old else {}), **record.get("flags", {})},
         environment={**(old.environment if old else {}), **record.get("environment", {})},
         cause=record.get("cause", ""),
+        way=record.get("way", ""),
         launch=launch,
         confirmed=old.confirmed if old else False,
     )
     others = tuple(one for one in history.applied if one is not old)
-    return replace(history, applied=(*others, new), tried={**history.tried, new.patch: launch})
+    ways = (*history.tried.get(new.patch, ()), new.way)
+    return replace(history, applied=(*others, new), tried={**history.tried, new.patch: ways})
 
 
 def _revert(history: History, record: Mapping[str, Any]) -> History:

@@ -46,7 +46,7 @@ def test_a_person_who_stops_starts_a_new_incident_and_a_remedy_that_stops_does_n
 def test_a_patch_is_unconfirmed_until_a_launch_is_healthy() -> None:
     records = [launch(1), outcome(1, "failed"), patch(), launch(2)]
     assert [one.confirmed for one in fold(records).applied] == [False]
-    assert fold(records).tried == {"fp8-kv-mla": 1}
+    assert fold(records).tried == {"fp8-kv-mla": ("",)}
     healthy = fold([*records, outcome(2, "healthy")])
     assert [one.confirmed for one in healthy.applied] == [True]
     assert healthy.tried == {}
@@ -76,7 +76,7 @@ def test_reverting_takes_flags_and_variables_back_too() -> None:
     assert fold(records).flags == {"--kv-cache-dtype": None}
     assert fold(records).environment == {"A": "1"}
     gone = fold([*records, {"action": "revert", "patch": "fp8-kv-mla"}])
-    assert (gone.applied, gone.flags, gone.tried) == ((), {}, {"fp8-kv-mla": 0})
+    assert (gone.applied, gone.flags, gone.tried) == ((), {}, {"fp8-kv-mla": ("",)})
 
 
 def test_each_folder_has_its_own_patches() -> None:

@@ -66,9 +66,7 @@ def diagnose(
     if as_json:
         click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
     else:
-        costs = {patch.id: patch.cost for patch in known}
-        cost = costs.get(found.finding.patch, "") if found.finding else ""
-        write(shown(found, file, cost), sys.stdout)
+        write(shown(found, file), sys.stdout)
     sys.exit(EXIT_CODES[found.verdict])
 
 
@@ -90,7 +88,7 @@ def _read(source: BinaryIO) -> Iterator[bytes]:
     return iter(partial(source.read, _CHUNK), b"")
 
 
-def shown(found: Diagnosis, file: str, cost: str) -> list[Line]:
+def shown(found: Diagnosis, file: str) -> list[Line]:
     """The diagnosis for a person, at most 80 columns wide."""
     verdict, words = HEADLINES[found.verdict]
     out = _entry(verdict, words, role="bad" if EXIT_CODES[found.verdict] else "good")
@@ -106,9 +104,10 @@ def shown(found: Diagnosis, file: str, cost: str) -> list[Line]:
         how = "automatic, reversible" if found.remedy.automatic else "yours to decide"
         for action in found.remedy.actions:
             out += _entry("remedy", f"{_sentence(action)} ({how})", role="strong")
+        cost = found.remedy.ways[0].cost if found.remedy.ways else ""
+        out += _entry("cost", cost) if cost else []
         for advice in found.remedy.advice:
             out += _entry("advice", advice)
-        out += _entry("cost", cost) if cost else []
     shown_already = found.root_cause.line if found.root_cause else None
     for evidence in found.evidence:
         if evidence.line != shown_already:

@@ -14,6 +14,7 @@ from orchestrator.diagnosis.incidents import Incident, Raised, died_only
 from orchestrator.diagnosis.launches import Launch, Seen, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise
+from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.diagnosis.verdict import (
     Diagnosis,
@@ -24,11 +25,12 @@ from orchestrator.diagnosis.verdict import (
     Remedy,
     RootCause,
 )
-from orchestrator.remedy.patch import EDITS, Action, Patch, settings_fit
+from orchestrator.remedy import propose
+from orchestrator.remedy.patch import Patch
 
 __all__ = [
     "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
-    "diagnose", "judge", "proposed", "root_of",
+    "diagnose", "judge", "root_of",
 ]  # fmt: skip
 
 
@@ -53,20 +55,40 @@ _QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the
 
 def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on the last launch of a log, given as raw lines."""
-    return judge(last_launch(read(lines)), context=context, patches=patches)
+    return judge(last_launch(read(lines), Watched.of(patches)), context=context, patches=patches)
 
 
 def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
+    scene = scene_of(launch, context)
     root = root_of(launch)
     if root is not None:
-        return _failed(launch, root, context, patches)
+        return _failed(launch, root, scene, patches)
+    refused = _refuses_requests(launch, scene, patches)
+    if refused is not None:
+        return refused
     if _hangs(launch, context.idle_seconds):
-        return Diagnosis(verdict="hang", root_cause=_last_words(launch), evidence=_milestone(launch))
+        return _hanging(launch, scene, patches)
     stopping = launch.startup.stopping
     if stopping and not launch.startup.up_line:
         return Diagnosis(verdict="unknown_fault", root_cause=_said(stopping), evidence=_milestone(launch))
-    return Diagnosis(verdict="healthy" if launch.startup.up_line else "starting", evidence=_milestone(launch))
+    if launch.startup.up_line:
+        return Diagnosis(verdict="healthy", evidence=_milestone(launch))
+    return _by_a_line(launch, scene, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
+
+
+def scene_of(launch: Launch, context: Context) -> Scene:
+    """What is known about a launch: what its log says wins over what the caller knows."""
+    startup = launch.startup
+    return Scene(
+        startup.vllm_version or context.vllm_version,
+        startup.compute_cap or context.compute_cap,
+        startup.engine,
+        startup.arguments if startup.arguments is not None else _given(context.argv),
+        startup.gpus or context.gpus,
+        startup.phase_at,
+        launch.remarks.found,
+    )
 
 
 def root_of(launch: Launch) -> Seen | None:
@@ -104,26 +126,72 @@ def _of_engine(incident: Incident) -> bool:
     return (incident.process or "").startswith(("Worker", "Engine", "Vllm", "Ray", "rank"))
 
 
-def _failed(launch: Launch, root: Seen, context: Context, patches: Sequence[Patch]) -> Diagnosis:
-    startup = launch.startup
-    scene = Scene(
-        startup.vllm_version or context.vllm_version,
-        startup.compute_cap or context.compute_cap,
-        startup.engine,
-        startup.arguments if startup.arguments is not None else _given(context.argv),
-    )
+def _failed(launch: Launch, root: Seen, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
     incident = root.incident
     recognised = recognise(patches, incident, scene) or _by_quotation(incident, scene, patches)
-    raised = recognised.raised if recognised else incident.root
+    if recognised is not None:
+        return _fault(launch, root, recognised, scene)
+    raised = incident.root
     return Diagnosis(
-        verdict="fault" if recognised else "unknown_fault",
-        root_cause=RootCause(
-            text=raised.text, line=raised.line, process=incident.process, exception=_short(raised.exception)
-        ),
-        finding=_finding(recognised) if recognised else None,
-        remedy=_remedy(recognised, scene.arguments) if recognised else None,
+        verdict="unknown_fault",
+        root_cause=_caused(raised, incident.process),
         evidence=_evidence(launch, incident, raised),
         folded=_folded(launch, root),
+    )
+
+
+def _fault(launch: Launch, seen: Seen, recognised: Recognised, scene: Scene) -> Diagnosis:
+    return Diagnosis(
+        verdict="fault",
+        root_cause=_caused(recognised.raised, recognised.process),
+        finding=_finding(recognised),
+        remedy=_remedy(recognised, scene),
+        evidence=_evidence(launch, seen.incident, recognised.raised),
+        folded=_folded(launch, seen),
+    )
+
+
+def _refuses_requests(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+    """The engine serves, but a request failed in a way that a patch knows to befall every request."""
+    up = launch.startup.up_line
+    for seen in launch.seen if up else ():
+        if seen.incident.role == "initiating" and seen.incident.first_line > (up or 0):
+            recognised = recognise(patches, seen.incident, scene, during="request")
+            if recognised is not None:
+                return _fault(launch, seen, recognised, scene)
+    return None
+
+
+def _hanging(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
+    last = launch.startup.last
+    if last is None:
+        return Diagnosis(verdict="hang")
+    recognised = recognise(patches, _line_alone(last), scene, during="hang")
+    return Diagnosis(
+        verdict="hang",
+        root_cause=_said(last),
+        finding=_finding(recognised) if recognised else None,
+        remedy=_remedy(recognised, scene) if recognised else None,
+        evidence=_milestone(launch),
+    )
+
+
+def _by_a_line(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+    """A launch that ended without a word of its own, by a line that a patch knows to end it."""
+    last = launch.startup.last
+    if last is None:
+        return None
+    recognised = recognise(patches, _line_alone(last), scene)
+    since = launch.startup.phase.line
+    if recognised is None or recognised.raised.line < since:
+        return None
+    return _fault(launch, Seen(_line_alone(last), [], 1), recognised, scene)
+
+
+def _line_alone(line: Line) -> Incident:
+    raised = Raised(None, line.message.strip(), line.number)
+    return Incident(
+        "line", "cascade", line.process, line.pid, line.level, "", (raised,), line.number, line.number, 1
     )
 
 
@@ -156,6 +224,10 @@ def _short(exception: str | None) -> str | None:
     return exception.rpartition(".")[2] if exception else None
 
 
+def _caused(raised: Raised, process: str | None) -> RootCause:
+    return RootCause(text=raised.text, line=raised.line, process=process, exception=_short(raised.exception))
+
+
 def _finding(recognised: Recognised) -> Finding:
     patch = recognised.patch
     return Finding(
@@ -167,42 +239,22 @@ def _finding(recognised: Recognised) -> Finding:
     )
 
 
-def _remedy(recognised: Recognised, arguments: Mapping[str, str] | None) -> Remedy:
-    patch = recognised.patch
-    chosen = [action for action in patch.remedy if _applies(action, arguments)]
+def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
+    circumstances = propose.Circumstances(
+        scene.vllm_version,
+        scene.compute_cap,
+        scene.gpus,
+        scene.engine,
+        scene.arguments,
+        recognised.groups,
+    )
+    ways = propose.ways(recognised.patch, circumstances)
     return Remedy(
-        automatic=bool(chosen) and all(action.consent is None for action in chosen),
-        actions=proposed(patch, arguments, recognised.groups),
-        advice=patch.advice,
+        automatic=bool(ways) and ways[0].automatic,
+        actions=ways[0].actions if ways else (),
+        advice=recognised.patch.advice,
+        ways=ways,
     )
-
-
-def proposed(
-    patch: Patch, arguments: Mapping[str, str] | None, groups: Mapping[str, str]
-) -> tuple[ProposedAction, ...]:
-    """The actions that a patch proposes for a command line; `groups` are what its pattern read out of the text."""
-    chosen = [action for action in patch.remedy if _applies(action, arguments)]
-    return tuple(done for action in chosen for done in _proposed(action, groups))
-
-
-def _applies(action: Action, arguments: Mapping[str, str] | None) -> bool:
-    return (action.when is None or settings_fit(arguments, action.when.arguments)) and not (
-        action.unless and settings_fit(arguments, action.unless.arguments)
-    )
-
-
-def _proposed(action: Action, groups: Mapping[str, str]) -> list[ProposedAction]:
-    if action.kind == "config":
-        return [
-            ProposedAction(kind="config", **edit.model_dump(exclude_unset=True))
-            for edit in EDITS[action.edit or ""]
-        ]
-    fields: dict[str, Any] = {"kind": action.kind, "name": (action.name or "").format_map(groups)}
-    if action.op:
-        fields["op"] = action.op
-    if action.value is not None:
-        fields["value"] = action.value.format_map(groups)
-    return [ProposedAction(**fields)]
 
 
 def _evidence(launch: Launch, incident: Incident, root: Raised) -> tuple[Evidence, ...]:
@@ -233,10 +285,6 @@ def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
     if startup.up_line:
         return startup.stalled >= _STALL_NOTICES
     return idle_seconds is not None and idle_seconds > SILENCE.get(startup.phase.name, 600)
-
-
-def _last_words(launch: Launch) -> RootCause | None:
-    return _said(launch.startup.last) if launch.startup.last else None
 
 
 def _said(line: Line) -> RootCause:

@@ -16,7 +16,8 @@ from orchestrator.diagnosis.lines import Line
 Role = Literal["initiating", "cascade", "teardown", "benign"]
 """initiating: may be a root cause; cascade: repeats or wraps somebody else's failure; teardown: what a dying
 launch says (broken pipes, cancelled calls); benign: caught and logged below ERROR."""
-Kind = Literal["exception", "refusal", "crash"]
+Kind = Literal["exception", "refusal", "crash", "line"]
+"""line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from orchestrator.diagnosis.incidents import Incident, Incidents
 from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.remarks import Remarks, Watched
 from orchestrator.diagnosis.startup import PHASES, StartUp
 
 _KEPT = 200
@@ -26,8 +27,9 @@ class Seen:
 class Launch:
     """Feed it the lines of one launch. Memory is bounded whatever the log's size."""
 
-    def __init__(self) -> None:
+    def __init__(self, watched: Watched) -> None:
         self.startup = StartUp()
+        self.remarks = Remarks(watched)
         self.seen: list[Seen] = []
         self._incidents = Incidents()
         self._known: dict[tuple[object, ...], Seen] = {}
@@ -35,6 +37,7 @@ class Launch:
     def feed(self, line: Line) -> list[Incident]:
         """Take a line in; gives the incidents that it completed."""
         self.startup.feed(line)
+        self.remarks.feed(line)
         return self._incidents.feed(line)
 
     @property
@@ -44,13 +47,17 @@ class Launch:
 
     def copy(self) -> tuple[Launch, list[Incident]]:
         """What is known now, for `keep` alone, and the incidents that are still open."""
-        copied = Launch()
-        copied.startup = self.startup
+        copied = self.next()
+        copied.startup, copied.remarks = self.startup, self.remarks
         copied._known = {
             key: Seen(seen.incident, [*seen.processes], seen.lines) for key, seen in self._known.items()
         }
         copied.seen = list(copied._known.values())
         return copied, self._incidents.so_far()
+
+    def next(self) -> Launch:
+        """A launch that begins now, in which the same is looked for."""
+        return Launch(self.remarks.watched)
 
     def keep(self, incident: Incident) -> None:
         """Remember an incident, folded into one that told the same."""
@@ -86,8 +93,8 @@ class Launch:
 class Following:
     """Feed it the lines of a log that may hold several launches; `so_far` is the last one, whenever it is asked."""
 
-    def __init__(self) -> None:
-        self._launch = Launch()
+    def __init__(self, watched: Watched | None = None) -> None:
+        self._launch = Launch(watched or Watched())
 
     @property
     def startup(self) -> StartUp:
@@ -98,7 +105,7 @@ class Following:
         """Take a line in; whether it completed an incident."""
         launch = self._launch
         if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
-            self._launch = Launch()
+            self._launch = launch.next()
         done = self._launch.feed(line)
         for incident in done:
             self._launch = _kept(self._launch, incident)
@@ -117,9 +124,9 @@ class Following:
         return launch
 
 
-def last_launch(lines: Iterable[Line]) -> Launch:
+def last_launch(lines: Iterable[Line], watched: Watched | None = None) -> Launch:
     """The last launch of a log that may hold several."""
-    following = Following()
+    following = Following(watched)
     for line in lines:
         following.feed(line)
     return following.so_far()
@@ -133,6 +140,6 @@ def _begins_again(line: Line) -> bool:
 def _kept(launch: Launch, incident: Incident) -> Launch:
     """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
     if incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
-        launch = Launch()
+        launch = launch.next()
     launch.keep(incident)
     return launch

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from orchestrator.diagnosis.engine import Context, judge, root_of
 from orchestrator.diagnosis.launches import Following
 from orchestrator.diagnosis.lines import parse_all
+from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.remedy.patch import Patch
@@ -21,7 +22,7 @@ class Live:
     def __init__(self, context: Context, patches: Sequence[Patch]) -> None:
         self._context = context
         self._patches = patches
-        self._following = Following()
+        self._following = Following(Watched.of(patches))
         self._lines = 0
         self._last_read = 0
         self._news = False

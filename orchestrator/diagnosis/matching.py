@@ -3,60 +3,131 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incidents import Incident, Raised
-from orchestrator.remedy.patch import Confidence, Match, Patch, fits, settings_fit, version_fits
+from orchestrator.diagnosis.lines import Line
+from orchestrator.remedy.match import Match
+from orchestrator.remedy.patch import Patch
+from orchestrator.remedy.wanted import Confidence, count_fits, fits, settings_fit, version_fits
+
+During = Literal["start", "request", "hang"]
+LINES_AFTER = 50
+"""How far behind the failure a line that caused it may stand: processes do not write in order."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is known about a launch besides its incidents. None where nobody said."""
+    """What is known about a launch besides its incidents. None where nobody said.
+
+    `phase_at` gives the phase in which a line was written, `remarks` the lines that fit the patches' own
+    regular expressions, by expression.
+    """
 
     vllm_version: str | None
     compute_cap: str | None
     engine: Mapping[str, str]
     arguments: Mapping[str, str] | None
+    gpus: int | None = None
+    phase_at: Callable[[int], str] = lambda _: "starting"
+    remarks: Mapping[str, Sequence[Line]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Recognised:
-    """A patch, the exception of the chain by which it was recognised, and the named groups of its pattern."""
+    """A patch, what it was recognised by (an exception of the chain, or a line near it), whose process that was,
+    and the named groups of its patterns."""
 
     patch: Patch
     raised: Raised
+    process: str | None
     groups: Mapping[str, str]
     confidence: Confidence
 
 
-def recognise(patches: Sequence[Patch], incident: Incident, scene: Scene) -> Recognised | None:
+def recognise(
+    patches: Sequence[Patch], incident: Incident, scene: Scene, *, during: During = "start"
+) -> Recognised | None:
     """The patch that says most about the incident; of two that say as much, the first."""
-    found: list[tuple[int, Recognised]] = []
+    found: list[tuple[tuple[bool, int], Recognised]] = []
     for patch in patches:
         for match in patch.match:
-            for raised in incident.chain:
-                groups = _judge(match, raised, incident.process, scene)
-                if groups is not None:
-                    said = len(match.model_fields_set - {"confidence"})
-                    found.append((said, Recognised(patch, raised, groups, match.confidence)))
+            if match.during == during:
+                rank = (match.of_the_failure, _said(match))
+                found += [(rank, one) for one in _recognitions(patch, match, incident, scene)]
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
-def _judge(match: Match, raised: Raised, process: str | None, scene: Scene) -> Mapping[str, str] | None:
-    """The named groups of the pattern where all that `match` asks for holds, else None."""
-    if not (
-        _names(match, raised, process)
-        and _surroundings(match, raised, scene)
-        and _selector(match, raised.text)
-    ):
+def _said(match: Match) -> int:
+    """How much a match asks for."""
+    asked = (getattr(match, name) for name in match.model_fields_set - {"confidence", "during"})
+    return sum(len(value) if isinstance(value, (tuple, dict)) else 1 for value in asked)
+
+
+def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) -> Iterator[Recognised]:
+    if not _around(match, incident, scene):
+        return
+    remark = _remark(match, incident, scene) if match.line else None
+    if match.line and remark is None:
+        return
+    if not match.of_the_failure:
+        # a line alone is no reason to explain an exception away that says something itself
+        silent = incident.role != "initiating" or incident.kind == "line"
+        if remark and silent:
+            yield _by_line(patch, match, remark, {})
+        elif not match.line:
+            yield Recognised(patch, incident.root, incident.process, {}, match.confidence)
+        return
+    for raised in incident.chain:
+        groups = _judge(match, raised, incident.process)
+        if groups is not None and remark:
+            yield _by_line(patch, match, remark, groups)
+        elif groups is not None:
+            yield Recognised(patch, raised, incident.process, groups, match.confidence)
+
+
+def _by_line(patch: Patch, match: Match, remark: Line, groups: Mapping[str, str]) -> Recognised:
+    found = re.search(match.line or "", remark.message)
+    named = _named(found) if found else {}
+    raised = Raised(None, remark.message.strip(), remark.number)
+    return Recognised(patch, raised, remark.process, {**groups, **named}, match.confidence)
+
+
+def _remark(match: Match, incident: Incident, scene: Scene) -> Line | None:
+    lines = scene.remarks.get(match.line or "", ())
+    return next((line for line in lines if line.number <= incident.last_line + LINES_AFTER), None)
+
+
+def _around(match: Match, incident: Incident, scene: Scene) -> bool:
+    """What is asked of the launch rather than of the exception."""
+    return (
+        settings_fit(scene.engine, match.engine)
+        and settings_fit(scene.arguments, match.arguments)
+        and (match.vllm is None or version_fits(match.vllm, scene.vllm_version))
+        and (not match.compute_cap or fits(scene.compute_cap, match.compute_cap))
+        and (match.gpus is None or count_fits(match.gpus, scene.gpus))
+        and (not match.phase or scene.phase_at(incident.first_line) in match.phase)
+        and all(scene.remarks.get(wanted) for wanted in match.log)
+        and not any(scene.remarks.get(unwanted) for unwanted in match.not_log)
+    )
+
+
+def _judge(match: Match, raised: Raised, process: str | None) -> Mapping[str, str] | None:
+    """The named groups of the pattern where all that is asked of an exception holds, else None."""
+    if not (_names(match, raised, process) and _selector(match, raised.text)):
         return None
     if match.pattern is None:
         return {}
     found = re.search(match.pattern, raised.text)
-    return {name: value or "" for name, value in found.groupdict().items()} if found else None
+    return _named(found) if found else None
+
+
+def _named(found: re.Match[str]) -> dict[str, str]:
+    return {name: value for name, value in found.groupdict().items() if value is not None}
 
 
 def _names(match: Match, raised: Raised, process: str | None) -> bool:
@@ -64,22 +135,18 @@ def _names(match: Match, raised: Raised, process: str | None) -> bool:
     named = match.exception is None or any(
         fnmatchcase(name, match.exception) for name in (full, full.rpartition(".")[2])
     )
-    text = " ".join(raised.text.split())
+    text = _squashed(raised.text)
     return (
         named
         and (match.process is None or fits(process, (match.process,)))
-        and all(" ".join(wanted.split()) in text for wanted in match.text)
+        and all(_squashed(wanted) in text for wanted in match.text)
+        and not any(_squashed(unwanted) in text for unwanted in match.not_text)
+        and all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
     )
 
 
-def _surroundings(match: Match, raised: Raised, scene: Scene) -> bool:
-    return (
-        all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
-        and settings_fit(scene.engine, match.engine)
-        and settings_fit(scene.arguments, match.arguments)
-        and (match.vllm is None or version_fits(match.vllm, scene.vllm_version))
-        and (not match.compute_cap or fits(scene.compute_cap, match.compute_cap))
-    )
+def _squashed(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _selector(match: Match, text: str) -> bool:

@@ -132,6 +132,21 @@ class StartUp:
         )
         return int(size) if size.isdigit() else None
 
+    def phase_at(self, number: int) -> str:
+        """The phase in which the line of that number was written."""
+        passed = [(line, phase) for phase, line in self.reached.items() if line <= number]
+        return max(passed, default=(0, PHASES[0]))[1]
+
+    @property
+    def gpus(self) -> int | None:
+        """GPUs of one replica: tensor times pipeline parallel size, as the engine or the command line says."""
+        sizes = [self._size("tensor_parallel_size"), self._size("pipeline_parallel_size")]
+        return None if sizes == [None, None] else (sizes[0] or 1) * (sizes[1] or 1)
+
+    def _size(self, name: str) -> int | None:
+        size = self.engine.get(name) or (self.arguments or {}).get(name, "")
+        return int(size) if size.isdigit() else None
+
     @staticmethod
     def is_start(line: Line) -> bool:
         """Whether `line` is one that an API server says when it starts, or a shell that starts one."""

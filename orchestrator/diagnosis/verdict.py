@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-from orchestrator.remedy.patch import Category, Confidence
+from orchestrator.remedy.patch import Category
+from orchestrator.remedy.wanted import Confidence
 
 Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
 
@@ -52,12 +54,29 @@ class ProposedAction(_Frozen):
         return {key: value for key, value in whole(self).items() if key in self.model_fields_set}
 
 
+class Way(_Frozen):
+    """One alternative of a remedy. `consents` are those without which it is not taken, `conflicts` the patches
+    beside which it is not taken, each with the reason."""
+
+    actions: tuple[ProposedAction, ...]
+    cost: str = ""
+    consents: tuple[str, ...] = ()
+    conflicts: Mapping[str, str] = Field(default_factory=dict)
+
+    @property
+    def automatic(self) -> bool:
+        """Whether it may be taken without asking anybody."""
+        return not self.consents and all(action.kind != "install" for action in self.actions)
+
+
 class Remedy(_Frozen):
-    """`automatic`: every action may be taken without a consent, and there is one."""
+    """The mildest way, and what a person could do. `automatic`: there is a way, and it needs no consent."""
 
     automatic: bool
     actions: tuple[ProposedAction, ...]
     advice: tuple[str, ...]
+    ways: tuple[Way, ...] = Field(default=(), exclude=True)
+    """All ways that may be taken here, mildest first."""
 
 
 class Evidence(_Frozen):

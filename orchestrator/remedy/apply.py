@@ -27,6 +27,7 @@ def apply(
         "flags": dict(change.flags),
         "environment": dict(change.environment),
         "why": change.why,
+        "way": change.way,
         "cause": cause,
     }
     host.script(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, unified_diff
-from orchestrator.diagnosis.engine import ProposedAction, proposed
 from orchestrator.diagnosis.startup import arguments_of
+from orchestrator.diagnosis.verdict import Way
+from orchestrator.remedy import propose
 from orchestrator.remedy.patch import Patch
 
 Why = Literal["certain", "forced", "finding", "again", "possible"]
@@ -29,11 +30,18 @@ class Change:
     edits: KVEdits | None = None
     flags: Mapping[str, str | None] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
+    cleanups: tuple[str, ...] = ()
+    redownloads: tuple[str, ...] = ()
+    """Files of the checkpoint that are fetched again; "*" stands for those that do not verify."""
     consents: tuple[str, ...] = ()
+    cost: str = ""
+    way: str = ""
+    """What the patch itself asked for, in one line: by this it is known again in the journal."""
 
     @property
     def changes_something(self) -> bool:
-        return bool((self.edits and self.edits.edits) or self.flags or self.environment)
+        edited = self.edits is not None and self.edits.edits
+        return bool(edited or self.flags or self.environment or self.cleanups or self.redownloads)
 
     @property
     def diff(self) -> str:
@@ -54,33 +62,46 @@ class Change:
         done = [f"edit {', '.join(files)}"] if files else []
         for name, value in (*self.flags.items(), *self.environment.items()):
             done.append(f"drop {name}" if value is None else f"set {name} to {value}")
+        done += [f"clean {name.replace('_', ' ')}" for name in self.cleanups]
+        done += [f"fetch {'damaged files' if name == '*' else name} again" for name in self.redownloads]
         return "; ".join(done) or "nothing to change"
 
 
 def work_out(
     patch: Patch, *, why: Why, evidence: str, argv: Sequence[str], configs: Mapping[str, bytes]
 ) -> Change:
-    """Work a patch out that no failure asked for."""
-    return _change(patch, why, evidence, proposed(patch, arguments_of(tuple(argv)), {}), configs)
+    """Work a patch out that no failure asked for: its mildest way."""
+    ways = propose.ways(patch, propose.Circumstances(arguments=arguments_of(tuple(argv))))
+    return _change(patch, why, evidence, ways[0] if ways else Way(actions=()), configs)
 
 
-def answering(
-    actions: Sequence[ProposedAction], patch: Patch, *, cause: str, configs: Mapping[str, bytes]
-) -> Change:
-    """Work out what a diagnosis proposed."""
-    return _change(patch, "finding", cause, actions, configs)
+def answering(way: Way, patch: Patch, *, cause: str, configs: Mapping[str, bytes]) -> Change:
+    """Work out a way that a diagnosis proposed."""
+    return _change(patch, "finding", cause, way, configs)
 
 
-def _change(
-    patch: Patch, why: Why, evidence: str, actions: Sequence[ProposedAction], configs: Mapping[str, bytes]
-) -> Change:
+def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[str, bytes]) -> Change:
     """Raises CheckpointError("config_shape" or "config_broken") where a file cannot be edited safely."""
     edits = None
     settings: dict[str, dict[str, str | None]] = {"flag": {}, "env": {}}
-    for action in actions:
+    lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}
+    for action in way.actions:
         if action.kind == "config" and "config.json" in configs:
             edits = plan_edits(configs)
         elif action.kind in settings and action.name:
             settings[action.kind][action.name] = str(action.value) if action.op == "set" else None
-    consents = tuple(dict.fromkeys(action.consent for action in patch.remedy if action.consent))
-    return Change(patch, why, evidence, edits, settings["flag"], settings["env"], consents)
+        elif action.kind in lists and action.name:
+            lists[action.kind].append(action.name)
+    change = Change(
+        patch=patch,
+        why=why,
+        evidence=evidence,
+        edits=edits,
+        flags=settings["flag"],
+        environment=settings["env"],
+        cleanups=tuple(lists["cleanup"]),
+        redownloads=tuple(lists["redownload"]),
+        consents=way.consents,
+        cost=way.cost,
+    )
+    return replace(change, way=change.action)

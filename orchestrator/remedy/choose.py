@@ -32,26 +32,46 @@ def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes, *, 
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
     if patch.id in wishes.forbidden:
         return Decision(None, f"{patch.id} would mend it and is forbidden (--no-patch)")
-    change = answering(
-        diagnosis.remedy.actions, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs
-    )
-    applied = survey.history.patch(patch.id)
-    # The files decide only once an explicit option is gone, so their edit may follow it.
-    followed = applied is not None and not applied.files and change.edits is not None and change.edits.edits
+    history = survey.history
+    applied = history.patch(patch.id)
     if applied is not None and applied.launch >= launch:
         return Decision(None, f"{patch.id} is in force since then", pending=True)
-    if (patch.id in survey.history.tried or applied is not None) and not followed:
-        back = applied if applied is not None and not applied.confirmed else None
+    back = applied if applied is not None and not applied.confirmed else None
+    reason = "; ".join(diagnosis.remedy.advice) or "its remedy finds nothing to change here"
+    for way in diagnosis.remedy.ways:
+        against = [name for name in way.conflicts if history.patch(name) is not None]
+        if against:
+            reason = (
+                f"{patch.id} does not go with {against[0]}, which is in force: {way.conflicts[against[0]]}"
+            )
+            continue
+        change = answering(way, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs)
+        if not change.changes_something or _was_tried(change, survey):
+            continue
+        (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
+        cost = way.cost
+        if fit.verdict != "unknown":
+            cost += f"; {_growth(plan.fit, fit)}"
+        # what goes on from an option that was dropped to the files it hid does not begin anew
+        return Decision(planned, cost=cost, revert=None if _followed(change, applied) else back)
+    if patch.id in history.tried or applied is not None:
         taken_back = ", so it was taken back" if back else ""
         return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
-    if not change.changes_something:
-        advice = "; ".join(diagnosis.remedy.advice) or "its remedy finds nothing to change here"
-        return Decision(None, advice)
-    (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
-    cost = patch.cost
-    if fit.verdict != "unknown":
-        cost += f"; {_growth(plan.fit, fit)}"
-    return Decision(planned, cost=cost)
+    return Decision(None, reason)
+
+
+def _was_tried(change: Change, survey: Survey) -> bool:
+    """Whether this way was taken within the incident, or is in force without having helped."""
+    applied = survey.history.patch(change.patch.id)
+    if _followed(change, applied):
+        return False
+    ways = survey.history.tried.get(change.patch.id, ())
+    return change.way in ways or "" in ways or (applied is not None and applied.way in (change.way, ""))
+
+
+def _followed(change: Change, applied: AppliedPatch | None) -> bool:
+    """The files decide only once an explicit option is gone, so their edit may follow it."""
+    return applied is not None and not applied.files and bool(change.edits and change.edits.edits)
 
 
 def _growth(before: Fit, after: Fit) -> str:
