@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from orchestrator import bundle
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
@@ -51,6 +50,11 @@ class Failure:
         return how_it_ended(self.seen, self.answer)
 
     @property
+    def hung(self) -> bool:
+        """Whether the first completion was still awaited when its time was over."""
+        return self.answer is not None and bool(self.answer["late"]) and self.seen.state == "late"
+
+    @property
     def silent(self) -> bool:
         """Whether it ended and the log names no fault: ended from outside, or the machine went down."""
         return (
@@ -85,7 +89,7 @@ class Attempt:
             self._host,
             log=under_way.log,
             request=request,
-            on_lines=shown.lines,
+            on_log=shown.log,
             on_wait=shown.waited,
             given_up=shown.given_up,
         ) as watch:
@@ -105,7 +109,7 @@ class Attempt:
                     self._record(launch, "healthy")
                     step.done = tokens(answer)
                     return None
-                seen = watch.until_exit(EXIT_SECONDS)
+                seen = watch.until_exit(LINGER_SECONDS if answer["late"] else EXIT_SECONDS)
                 step.state = "failed"
                 step.done = how_it_ended(seen, answer)
                 return self._failure(plan, launch, seen, watch, answer)
@@ -113,10 +117,10 @@ class Attempt:
     def _failure(
         self, plan: Plan, launch: int, seen: Seen, watch: Watch, answer: dict[str, Any] | None = None
     ) -> Failure:
-        diagnosis = diagnose(watch.log_lines(), context=context_of(plan), patches=self._patches)
+        diagnosis = diagnose_log(watch.log_lines(), context=context_of(plan), patches=self._patches)
         failure = Failure(launch, seen, diagnosis, answer)
         finding = diagnosis.finding.patch if diagnosis.finding else None
-        hung = seen.state == "late" and answer is None and finding is None
+        hung = seen.state == "late" and (answer is None or failure.hung) and finding is None
         self._record(launch, "hang" if hung else "failed", cause=failure.cause, finding=finding)
         if finding is not None:
             return failure
@@ -155,10 +159,10 @@ class Progress:
         self._reached: dict[str, float] = {}
         self._doomed_since: float | None = None
 
-    def lines(self, arrived: Sequence[bytes]) -> None:
-        """Take lines of the log that arrived together."""
-        for raw in arrived:
-            self._phase(self._live.feed(raw))
+    def log(self, chunk: bytes) -> None:
+        """Take bytes of the log that arrived together."""
+        for phase in self._live.feed(chunk):
+            self._phase(phase)
         if diagnosis := self._live.look():
             self._finding(diagnosis)
         if not self._live.doomed:
@@ -214,6 +218,8 @@ def phase_text(phase: Phase) -> str:
 
 def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
     """The end of a launch in words, where its log may say nothing."""
+    if answer is not None and answer["late"]:
+        return f"/health answers, and {answer['error']}"
     if answer is not None:
         return f"/health answered, the first completion failed: {answer['error']}"
     if seen.state == "late":
@@ -236,13 +242,17 @@ def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployE
     if failure.seen.state == "foreign":
         owner = failure.seen.owner or {}
         who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
-        return LaunchFailed("foreign_server", f"{what}: {who} answers on its port, and it is not ours")
+        error = f"{what}: {who} answers on its port, and it is not ours"
+        return LaunchFailed("foreign_server", error, next_command=logs)
     if finding is not None:
         return LaunchFailed("no_remedy_left", f"{what} failed: {finding.title}. {reason}", next_command=logs)
     if failure.seen.state == "late" and failure.answer is None:
         last = f"the last it said: {failure.cause}"
         return BudgetSpent("not_ready", f"{what} was not healthy in time; {last}", next_command=logs)
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
+    if failure.hung:
+        hangs = f"{what} hangs in its first completion: {failure.cause}. It goes on{bundle}"
+        return BudgetSpent("no_completion", hangs, next_command=logs)
     return UnknownFailure(
         "unknown_cause",
         f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",

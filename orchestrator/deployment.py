@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Literal
 
@@ -19,12 +19,13 @@ from orchestrator.errors import (
     UsageError,
 )
 from orchestrator.journal import AppliedPatch, History
+from orchestrator.limits import Limits
 from orchestrator.lock import Lock
 from orchestrator.plan import Plan, Wishes, differing
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
 from orchestrator.reading import DEADLINE_SECONDS, Reading
-from orchestrator.remedy import apply
+from orchestrator.remedy import apply, carry_out
 from orchestrator.remedy.change import Change
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.events import Report
@@ -36,14 +37,6 @@ from orchestrator.survey import Survey, endpoint_of
 
 FAILED_GRACE_SECONDS = 1.0
 """Grace for an engine that has failed already: all that is left to do is to be gone."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How often and how long to try; `ready_seconds` None takes the playbook's ready_timeout."""
-
-    max_attempts: int = 4
-    ready_seconds: float | None = None
 
 
 class Deployment(Reading):
@@ -65,6 +58,8 @@ class Deployment(Reading):
         self.lasting = True
         """Whether the host is there after this run, so that it is worth telling what can be done on it."""
         self._ask = ask
+        self._downloads = True
+        """Whether a remedy may fetch files."""
         self._server = Server(host, playbook, report)
         self._attempt = Attempt(host, playbook, report, wishes.patches)
 
@@ -77,9 +72,10 @@ class Deployment(Reading):
         self._show_plan(plan)
         with self._lock("bringing it up") as lock:
             found = self._survey()
-            end = self._resume(plan, found)
+            unanswered = self._unanswered(found)
+            end = self._resume(plan, found, even_if_seen=unanswered)
             if isinstance(end, Failure) and not end.silent:
-                self._repair_until_healthy(end, lock)
+                self._repair_until_healthy(end, lock, launch_anyway=unanswered)
             elif end != "healthy":
                 ready.make_ready(
                     self.host, self.playbook, self.report, found, consents=self._given, again=self._again
@@ -89,6 +85,7 @@ class Deployment(Reading):
 
     def remediate(self) -> None:
         """Diagnose the last launch, patch, clean, relaunch; never downloads."""
+        self._downloads = False
         found = self._survey()
         if self._confirmed(found):
             return
@@ -115,7 +112,7 @@ class Deployment(Reading):
             end = "nothing" if found.observed.alive else self._resume(plan, found, even_if_seen=True)
             if isinstance(end, Failure) and not end.silent:
                 decision = self._decide(plan, found, end)
-                if decision.change is not None:
+                if decision.change is not None and decision.change.sets_something:
                     changes.setdefault(decision.change.patch.id, decision.change)
                 elif not changes and not decision.pending:
                     raise self._no_remedy(end, decision)
@@ -184,6 +181,8 @@ class Deployment(Reading):
         """The plan, once nothing forbids it and every consent is given."""
         plan = self._plan(found)
         for refusal in plan.refusals:
+            if refusal.code == "port_shared":
+                refusal.next_command = self._elsewhere
             raise refusal
         self._consents(plan.missing_consents)
         return plan
@@ -264,6 +263,14 @@ class Deployment(Reading):
         under_way = UnderWay(launch, (found.observed.log or {}).get("path"), found.observed.endpoint)
         return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds) or "healthy"
 
+    def _unanswered(self, found: Survey) -> bool:
+        """Whether the last launch failed for a cause whose remedy was not tried: a run was ended in between."""
+        outcome = found.outcome
+        finding = outcome.finding if outcome else None
+        return finding not in found.history.tried and any(
+            patch.remedy for patch in self.wishes.patches if patch.id == finding
+        )
+
     @property
     def _ready_seconds(self) -> float:
         return self.limits.ready_seconds or float(self.playbook.ready_timeout)
@@ -293,7 +300,11 @@ class Deployment(Reading):
             done = self.host.run("loginctl enable-linger")
             if done.rc != 0:
                 said = done.stderr.decode(errors="replace").strip()
-                raise PreflightRefused("linger_refused", f"{self.host.name}: loginctl enable-linger: {said}")
+                raise PreflightRefused(
+                    "linger_refused",
+                    f"{self.host.name}: loginctl enable-linger: {said}",
+                    next_command=f'sudo loginctl enable-linger "$USER"  # on {self.host.name}',
+                )
             step.done = "logind keeps this user's processes and shared memory after the last logout"
 
     def _require_budget(self, history: History) -> None:
@@ -309,25 +320,50 @@ class Deployment(Reading):
 
     # Repairing
 
-    def _repair_until_healthy(self, failure: Failure | None, lock: Lock) -> None:
+    def _repair_until_healthy(
+        self, failure: Failure | None, lock: Lock, *, launch_anyway: bool = False
+    ) -> None:
+        """`launch_anyway`: the failure is an old one, and where nothing is to be done about it a person may have been."""
         while failure is not None:
             lock.doing(f"repairing launch {failure.launch}")
             found = self._survey()
             plan = self._plan(found)
             decision = self._decide(plan, found, failure)
             change = decision.change
-            if change is None and not decision.pending:
+            if change is None and not decision.pending and not launch_anyway:
                 raise self._no_remedy(failure, decision)
+            launch_anyway = False
             self._require_budget(found.history)
             if change is not None:
                 self._consents(tuple(one for one in change.consents if one not in self._given))
                 lock.require()
                 self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
+                self._carry_out(plan, found, change)
                 self._apply(plan, change, cause=failure.cause)
             failure = self._patch_and_launch(lock)
 
+    def _carry_out(self, plan: Plan, found: Survey, change: Change) -> None:
+        """What a remedy does once, besides what it sets."""
+        carry_out.clean(self.host, self.playbook.name, self.report, plan, change)
+        if change.redownloads:
+            foreign = "foreign-folder" in self._given
+            carry_out.discard(
+                self.host, self.playbook.name, self.report, found, change, foreign_folder=foreign
+            )
+            ready.make_ready(
+                self.host, self.playbook, self.report, self._survey(), consents=self._given, again=self._again
+            )
+
     def _decide(self, plan: Plan, found: Survey, failure: Failure) -> Decision:
-        decision = choose(failure.diagnosis, plan, found, self.wishes, launch=failure.launch)
+        with self._located(found):
+            decision = choose(
+                failure.diagnosis,
+                plan,
+                found,
+                self.wishes,
+                launch=failure.launch,
+                downloads=f"deploy {self._again}" if not self._downloads else None,
+            )
         words = finding(
             failure.diagnosis,
             decision,
@@ -380,5 +416,10 @@ class Deployment(Reading):
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
         error = no_remedy(failure, decision.reason, host=self.host.name, logs=f"deploy logs {self._again}")
         if error.code == "foreign_server":
-            error.next_command = f"deploy stop {self._again}    (then up again with --set port=PORT)"
+            error.next_command = self._elsewhere
         return error
+
+    @property
+    def _elsewhere(self) -> str:
+        """What to type where somebody else's server answers on the port of a launch of ours."""
+        return f"deploy stop {self._again}    (then up again with --set port=PORT)"

@@ -95,7 +95,11 @@ class Lock:
 
     def _refusal(self, answer: object) -> Exception:
         if not isinstance(answer, dict):
-            return HostError("lock_failed", f"{self._host.name}: the lock program ended without an answer")
+            return HostError(
+                "lock_failed",
+                f"{self._host.name}: the lock program ended without an answer",
+                next_command="{command} -v",
+            )
         holder = answer["held_by"]
         who, since, doing = (holder.get(key, "unknown") for key in ("who", "since", "doing"))
         return Locked(

@@ -105,6 +105,15 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     if not owner or owner.get("ours"):
         return []
     who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')}, since {owner.get('since')})"
+    if survey.observed.members:
+        shared = f"port {survey.observed.endpoint['port']} of launch {survey.observed.launch}"
+        return [
+            PreflightRefused(
+                "port_shared",
+                f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
+                next_command=f"deploy stop {playbook.name} --host {host}",
+            )
+        ]
     return [
         PreflightRefused(
             "port_taken",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from orchestrator.errors import CheckpointError, UsageError
@@ -110,9 +111,15 @@ class Reading:
             return observe(self.host, self.playbook, launch)
 
     def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
-        try:
+        with self._located(found):
             return make_plan(self.host.name, self.playbook, found, self.wishes, goal=goal)
-        except CheckpointError as error:  # a config file in which no edit can be planned
+
+    @contextmanager
+    def _located(self, found: Survey) -> Iterator[None]:
+        """Planning is pure: what it says of a config file in which no edit can be planned lacks the place."""
+        try:
+            yield
+        except CheckpointError as error:
             where = f"{self.host.name}: in {found.checkpoint.folder} {error.message}"
             look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.host.name}"
             raise CheckpointError(error.code, where, next_command=error.next_command or look) from error

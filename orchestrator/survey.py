@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import hashlib
 import json
 from collections.abc import Mapping
@@ -10,12 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.facts.engine import Engine
-from orchestrator.facts.gather import Facts, gather
+from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.journal import History, Outcome, fold
 from orchestrator.playbook import Playbook
 from orchestrator.ssh.host import Host
 
 API_KEY = "VLLM_API_KEY"
+LOOK_SECONDS = 30.0
+FACTS_SECONDS = 60.0
+"""How long the answer to a look may take, and how much longer where commands are asked for facts."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class Checkpoint:
     owner_uid: int | None
     owned_by_us: bool
     configs: Mapping[str, bytes]
-    broken: tuple[str, ...]
-    """Config files that are no JSON objects, so that nothing can be said about them."""
+    broken: Mapping[str, str]
+    """Config files that are no JSON objects, and how that shows: nothing can be said about them."""
     too_large: tuple[str, ...]
     unreadable: Mapping[str, str]
     """Config files that are there and cannot be read, and why."""
@@ -40,7 +44,7 @@ class Checkpoint:
     def unusable(self) -> dict[str, str]:
         """Config files of which nothing can be told, and why: nothing may be planned as if they were not there."""
         return {
-            **dict.fromkeys(self.broken, "is no JSON object"),
+            **self.broken,
             **dict.fromkeys(self.too_large, "is too large to be a model's config"),
             **{name: f"cannot be read: {why}" for name, why in self.unreadable.items()},
         }
@@ -120,16 +124,28 @@ class Survey:
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
-    """Read everything in two round trips, or one where the facts are known; only makes the state folder."""
-    facts = facts or gather(host, engine_python=playbook.engine.python, folder=playbook.folder)
+    """Read everything in one round trip, but for the facts where they are known; only makes the state folder."""
+    python = playbook.engine.python
     request = {
         "checkpoint": {"folder": playbook.folder, "playbook": playbook.name},
         "launch": _question(playbook, None),
     }
-    seen = host.script("look", request, private=API_KEY in playbook.environment)
+    if facts is None:
+        request["facts"] = questions(engine_python=python, folder=playbook.folder)
+    seen = host.script(
+        "look",
+        request,
+        deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS,
+        private=API_KEY in playbook.environment,
+    )
     observed, history = _observed(seen["launch"])
     there = checkpoint(seen["checkpoint"])
-    return Survey(facts=facts, checkpoint=there, observed=observed, history=history.within(there.folder))
+    return Survey(
+        facts=facts or read(seen["facts"], engine_python=python),
+        checkpoint=there,
+        observed=observed,
+        history=history.within(there.folder),
+    )
 
 
 def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
@@ -176,7 +192,7 @@ def endpoint_of(playbook: Playbook) -> dict[str, Any]:
 def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
     """The answer of `on_host/inspect_checkpoint.py` as a value."""
     configs = {name: base64.b64decode(content) for name, content in found["configs"].items()}
-    broken = tuple(name for name, content in configs.items() if not _is_object(content))
+    broken = {name: flaw for name, content in configs.items() if (flaw := _flaw(content))}
     return Checkpoint(
         exists=found["exists"],
         folder=found["folder"],
@@ -192,11 +208,15 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
     )
 
 
-def _is_object(content: bytes) -> bool:
+def _flaw(content: bytes) -> str:
+    """Why an engine takes no configuration from it: vLLM and transformers read plain UTF-8; "" where they do."""
+    if content.startswith(codecs.BOM_UTF8):
+        return "begins with a byte order mark, at which every engine stops"
     try:
-        return isinstance(json.loads(content.decode("utf-8-sig")), dict)
+        found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
-        return False
+        found = None
+    return "" if isinstance(found, dict) else "is no JSON object"
 
 
 def describe(host: str, playbook: Playbook, observed: Observed, history: History) -> dict[str, Any]:

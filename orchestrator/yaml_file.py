@@ -45,6 +45,12 @@ def _opening(path: Path, message: str) -> str:
 
 
 def _load(path: Path, model: type[M], code: str) -> M:
+    try:  # most files are right, and the loader that knows the lines takes twice as long
+        return model.model_validate(
+            _plain(YAML(typ="safe", pure=True).load(path.read_bytes().decode("utf-8")))
+        )
+    except (OSError, ValueError, YAMLError, RecursionError):
+        pass  # what is wrong is found once more, with its line
     tree = _read(path, code)
     try:
         return model.model_validate(_plain(tree))

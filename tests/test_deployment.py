@@ -259,7 +259,7 @@ def test_an_engine_that_is_not_ready_in_time_is_left_alone_and_resumed(case: Cas
 def test_health_alone_is_not_believed(case: Case) -> None:
     case.fault("first-request")
     left = case.deploy("PLAYBOOK", "--json")
-    assert left.code == 7, left.out + left.err
+    assert left.code == 6, left.out + left.err
     assert [record["result"] for record in case.journal() if record["action"] == "outcome"] == ["failed"]
 
 

@@ -205,7 +205,7 @@ def test_what_forbids_a_launch_is_refused_by_name(kimi: Playbook, found: Survey,
 
 
 def test_a_config_that_cannot_be_read_is_named_and_not_taken_for_absent(kimi: Playbook) -> None:
-    found = survey(checkpoint=replace(WHOLE, configs={}, broken=("config.json",)))
+    found = survey(checkpoint=replace(WHOLE, configs={}, broken={"config.json": "is no JSON object"}))
     (warning, *_) = plan(kimi, found).warnings
     assert warning == f"config.json in {WHOLE.folder} is no JSON object: this plan is made without it"
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import json
 
 import pytest
 
@@ -39,8 +40,10 @@ def test_a_config_that_was_not_read_is_not_absent_either() -> None:
     }
 
 
-def test_a_byte_order_mark_is_for_the_judge_of_files_to_name() -> None:
-    content = b'\xef\xbb\xbf{"a": 1}'
+def test_a_byte_order_mark_is_named_since_no_engine_reads_past_it() -> None:
+    content = '{"a": 1}'.encode("utf-8-sig")
+    with pytest.raises(json.JSONDecodeError, match="BOM"):
+        json.loads(content.decode())  # as vLLM and transformers read it
     found = checkpoint({**FOUND, "configs": {"config.json": base64.b64encode(content).decode()}})
-    assert found.configs == {"config.json": content}
-    assert found.unusable == {}
+    assert dict(found.configs) == {}
+    assert found.unusable == {"config.json": "begins with a byte order mark, at which every engine stops"}

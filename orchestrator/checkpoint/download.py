@@ -90,17 +90,6 @@ def failure(code: str, message: str, source: Source) -> DeployError:
     return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code, again))
 
 
-def is_complete(manifest: Mapping[str, Any] | None, repository: str, revision: str, folder: str) -> bool:
-    """Whether a manifest says that the folder holds all of the revision, so that no network is needed.
-
-    A branch counts as what it was when it was fetched. Whether the files are still whole is for `verify`.
-    """
-    if not manifest or not manifest.get("complete"):
-        return False
-    same = (manifest.get("repository"), manifest.get("folder")) == (repository, folder)
-    return same and revision in (manifest.get("revision"), manifest.get("commit"))
-
-
 def known_files(manifest: Mapping[str, Any] | None, patched: Collection[str]) -> dict[str, dict[str, Any]]:
     """Size (bytes) and sha256 of each file for `verify`, without those that a patch of ours changed.
 

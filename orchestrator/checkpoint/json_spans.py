@@ -16,7 +16,8 @@ from orchestrator.errors import CheckpointError
 Path = tuple[str | int, ...]
 """Where a value stands: member names and array indexes from the top."""
 
-_BOM = "\ufeff"
+_MARK = "\ufeff"
+"""A byte order mark: Python's `json`, with which transformers and vLLM read, refuses a text that begins with it."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
@@ -40,8 +41,10 @@ def decode(data: bytes, *, name: str) -> str:
         before = data[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         raise broken(name, "not UTF-8", line, column) from error
+    if text.startswith(_MARK):
+        raise broken(name, "begins with a byte order mark, at which every engine stops", 1, 1)
     try:
-        json.loads(text.removeprefix(_BOM))
+        json.loads(text)
     except json.JSONDecodeError as error:
         raise broken(name, f"not JSON: {error.msg}", error.lineno, error.colno) from error
     except RecursionError as error:
@@ -61,7 +64,7 @@ def broken(name: str, what: str, line: int, column: int) -> CheckpointError:
 
 def value(data: bytes, *, name: str) -> Any:
     """What the file says, as `json.loads` gives it; raises CheckpointError("config_broken")."""
-    return json.loads(decode(data, name=name).removeprefix(_BOM))
+    return json.loads(decode(data, name=name))
 
 
 def remove(data: bytes, path: Path, *, name: str) -> bytes:
@@ -126,7 +129,7 @@ def _next_token(text: str, offset: int) -> int:
 
 
 def _start(text: str, path: Path, name: str) -> int:
-    at = _next_token(text, len(_BOM) if text.startswith(_BOM) else 0)
+    at = _next_token(text, 0)
     for step in path:
         at = _pick(text, children(text, at), step, name).value
     return at
@@ -170,7 +173,7 @@ _Tree = Any
 
 def _exact(text: str) -> _Tree:
     return json.loads(
-        text.removeprefix(_BOM),
+        text,
         object_pairs_hook=lambda pairs: ("object", tuple(pairs)),
         parse_float=lambda digits: ("number", digits),
         parse_int=lambda digits: ("number", digits),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from orchestrator.checkpoint.download import known_files
@@ -31,19 +32,25 @@ def make_ready(
     if found.checkpoint.exists and not cut_off and judge(host, report, found, deep=False)["whole"]:
         return
     fetch(host, playbook, report, found, consents=consents, again=again)
-    require(host, report, found, again=again)
+    verdict = judge(host, report, found, deep=False)
+    if not verdict["whole"]:  # the repository has it so, or knows no such file: fetching again mends nothing
+        path = f"{found.checkpoint.folder}/{verdict['bad'][0]['file']}"
+        raise _broken(host, found, verdict, next_command=f"ls -l {shlex.quote(path)}  # on {host.name}")
 
 
 def require(host: Host, report: Report, found: Survey, *, again: str) -> None:
     """Raise CheckpointError("checkpoint_broken") with the bad files and why, unless the checkpoint is whole."""
     verdict = judge(host, report, found, deep=False)
-    if verdict["whole"]:
-        return
+    if not verdict["whole"]:
+        raise _broken(host, found, verdict, next_command=f"deploy {again}")
+
+
+def _broken(host: Host, found: Survey, verdict: dict[str, Any], *, next_command: str) -> CheckpointError:
     bad = "; ".join(f"{file['file']}: {file['why']}" for file in verdict["bad"][:3])
-    raise CheckpointError(
+    return CheckpointError(
         "checkpoint_broken",
         f"{host.name}: files in {found.checkpoint.folder} are bad ({len(verdict['bad'])} in all): {bad}",
-        next_command=f"deploy {again}",
+        next_command=next_command,
     )
 
 

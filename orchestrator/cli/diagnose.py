@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator.cli import complete
 
 if TYPE_CHECKING:
-    from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
-    from orchestrator.report.layout import Line, Role
+    from orchestrator.diagnosis.engine import Context
+    from orchestrator.diagnosis.verdict import Diagnosis
+    from orchestrator.remedy.patch import Patch
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
-HEADLINES = {
-    "healthy": ("healthy", "the server came up and nothing failed since"),
-    "starting": ("starting", "nothing failed so far"),
-    "fault": ("failed", "the cause is known"),
-    "unknown_fault": ("failed", "no patch knows the cause"),
-    "hang": ("hangs", "silent for longer than this phase takes"),
-}
-_CHUNK = 256 * 1024
 
 
 @click.command(epilog="Example:  ssh gpu7 cat vllm.log | deploy diagnose -")
 @click.argument("file", metavar="FILE|-", shell_complete=complete.files)
+@click.option(
+    "-f", "--follow", is_flag=True, help="go on as the log grows; speak whenever the answer changes"
+)
+@click.option("--bundle", is_flag=True, help="pack log and diagnosis, without secrets, to hand on")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 @click.option("--vllm-version", "--vllm", metavar="VERSION", help="if the log does not say")
 @click.option("--compute-cap", metavar="X.Y", help="compute capability of the cards, for instance 12.0")
@@ -45,6 +42,8 @@ _CHUNK = 256 * 1024
 )
 def diagnose(
     file: str,
+    follow: bool,
+    bundle: bool,
     as_json: bool,
     vllm_version: str | None,
     compute_cap: str | None,
@@ -56,86 +55,65 @@ def diagnose(
 
     Exit code: 0 healthy or starting, 6 a known fault, 7 an unknown one, 8 a hang.
     """
-    from orchestrator.diagnosis import engine, lines
+    from orchestrator import log_file
+    from orchestrator.diagnosis import engine
     from orchestrator.remedy import catalogue
-    from orchestrator.report.choose import write
 
+    if bundle:
+        _require_file(file)
     known = catalogue.load_all(patches)
     context = engine.Context(vllm_version, compute_cap, gpus, idle_seconds)
-    found = engine.diagnose(lines.cut(_chunks(file)), context=context, patches=known)
-    if as_json:
-        click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
+    if follow:
+        found = _followed(file, context, known, as_json)
     else:
-        write(shown(found, file), sys.stdout)
+        found = engine.diagnose_log(log_file.chunks(file), context=context, patches=known)
+        _say(found, file, len(known), as_json)
+    if bundle:
+        click.echo(f"bundle  {_bundle(file, found)}", err=True)
     sys.exit(EXIT_CODES[found.verdict])
 
 
-def _chunks(file: str) -> Iterator[bytes]:
+def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
+    from orchestrator.report.choose import write
+    from orchestrator.report.diagnosis_text import diagnosis_lines
+
+    if as_json:
+        click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
+    else:
+        write(diagnosis_lines(found, file, known=known), sys.stdout)
+
+
+def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool) -> Diagnosis:
+    """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
+    from orchestrator import log_file
+    from orchestrator.diagnosis.live import Live
+
+    live = Live(context, known)
+    said = found = live.now(0.0)
+    with suppress(KeyboardInterrupt):
+        for chunk, idle in log_file.follow(file):
+            live.feed(chunk)
+            found = live.now(idle)
+            if found.answer != said.answer:
+                said = found
+                _say(found, file, len(known), as_json)
+    return found
+
+
+def _require_file(file: str) -> None:
     from orchestrator.errors import UsageError
 
     if file == "-":
-        yield from _read(sys.stdin.buffer)
-        return
-    try:
-        with Path(file).open("rb") as source:
-            yield from _read(source)
-    except OSError as error:
-        what = "a folder, not a log file" if isinstance(error, IsADirectoryError) else error.strerror
-        raise UsageError("unreadable_log", f"{file}: {what}", next_command="deploy diagnose FILE") from error
-
-
-def _read(source: BinaryIO) -> Iterator[bytes]:
-    return iter(partial(source.read, _CHUNK), b"")
-
-
-def shown(found: Diagnosis, file: str) -> list[Line]:
-    """The diagnosis for a person, at most 80 columns wide."""
-    verdict, words = HEADLINES[found.verdict]
-    out = _entry(verdict, words, role="bad" if EXIT_CODES[found.verdict] else "good")
-    if found.root_cause:
-        where = ", ".join(filter(None, [found.root_cause.process, f"{file}:{found.root_cause.line}"]))
-        same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
-        out += _entry("root cause", found.root_cause.text, limit=8, role="bad") + _entry("", where + same)
-    if found.finding:
-        certain = "" if found.finding.confidence == "certain" else " (likely)"
-        out += _entry("why", found.finding.explanation or found.finding.title)
-        out += _entry("patch", f"{found.finding.patch}{certain}: {found.finding.title}")
-    if found.remedy:
-        how = "automatic, reversible" if found.remedy.automatic else "yours to decide"
-        for action in found.remedy.actions:
-            out += _entry("remedy", f"{_sentence(action)} ({how})", role="strong")
-        cost = found.remedy.ways[0].cost if found.remedy.ways else ""
-        out += _entry("cost", cost) if cost else []
-        for advice in found.remedy.advice:
-            out += _entry("advice", advice)
-    shown_already = found.root_cause.line if found.root_cause else None
-    for evidence in found.evidence:
-        if evidence.line != shown_already:
-            out += _entry("evidence", f"line {evidence.line}: {evidence.text}", limit=2)
-    if found.verdict == "unknown_fault":
-        out += _entry("next", "no remedy is known; change nothing on a guess")
-    return out
-
-
-def _entry(label: str, text: str, *, limit: int | None = None, role: Role = "") -> list[Line]:
-    from orchestrator.report.layout import WIDTH, wrapped
-
-    lines = wrapped([(f"{label:<12} ", "dim")], " ".join(text.split()), WIDTH, role=role)
-    if limit is not None and len(lines) > limit:
-        kept, last = lines[:limit], lines[limit - 1]
-        return [*kept[:-1], [*last[:-1], (f"{last[-1][0][: WIDTH - 17]} ...", role)]]
-    return lines
-
-
-def _sentence(action: ProposedAction) -> str:
-    if action.kind == "config":
-        what = (
-            f"remove {action.path}"
-            if action.op == "remove"
-            else f"set {action.path} to {json.dumps(action.value)}"
+        raise UsageError(
+            "no_log_to_pack",
+            "standard input is gone once it was read: there is no log to pack",
+            next_command="deploy diagnose FILE --bundle",
         )
-        return f"in {action.file}, {what}"
-    if action.kind in ("flag", "env"):
-        return f"drop {action.name}" if action.op == "remove" else f"{action.name}={action.value}"
-    verbs = {"cleanup": "clean up", "redownload": "download again:", "install": "install"}
-    return f"{verbs[action.kind]} {action.name}"
+
+
+def _bundle(file: str, found: Diagnosis) -> Path:
+    from orchestrator import bundle
+
+    documents = {"diagnosis": found.model_dump(mode="json")}
+    with Path(file).open("rb") as log:
+        return bundle.write(f"diagnose-{Path(file).stem}", log, documents)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import __version__
+from orchestrator.cli import process
 from orchestrator.errors import DeployError
 
 if TYPE_CHECKING:
@@ -101,8 +102,10 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """The `deploy` command."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    sys.exit(run(arguments))
+    if argv is not None:
+        sys.exit(run(list(argv)))
+    process.begin()
+    process.leave(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
@@ -115,8 +118,8 @@ def run(arguments: list[str]) -> int:
         if "-v" in arguments or "--verbose" in arguments:
             traceback.print_exception(error)
         return error.exit_code
-    except click.exceptions.Exit as leave:
-        return leave.exit_code
+    except click.exceptions.Exit as left:
+        return left.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("deploy: interrupted; what was launched goes on, and the same command resumes", err=True)
         return 130

@@ -163,7 +163,8 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     """`deploy up` as it is, on the host in the box."""
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment, Limits
+    from orchestrator.deployment import Deployment
+    from orchestrator.limits import Limits
 
     options = Options(
         playbook=box.playbook.name,

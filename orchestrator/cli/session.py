@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -18,7 +19,8 @@ from orchestrator.cli.options import Options
 from orchestrator.errors import DeployError, UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment, Limits
+    from orchestrator.deployment import Deployment
+    from orchestrator.limits import Limits
     from orchestrator.plan import Wishes
     from orchestrator.playbook import Playbook
     from orchestrator.report.events import Display
@@ -94,7 +96,9 @@ def _check_version(text: str | None) -> None:
     except InvalidVersion:
         allowed = "a release such as 0.16.0"
         raise UsageError(
-            "invalid_option", f"--vllm-version {text!r} is no version; allowed: {allowed}"
+            "invalid_option",
+            f"--vllm-version {text!r} is no version; allowed: {allowed}",
+            next_command="deploy up --help",
         ) from None
 
 
@@ -138,12 +142,15 @@ def _on_host(job: _Job, name: str) -> int:
         checkpoint = playbook.checkpoint.model_copy(update={"folder": folder})
         playbook = playbook.model_copy(update={"checkpoint": checkpoint})
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
-        from orchestrator.cli.typed import again
-        from orchestrator.deployment import Deployment
+        # Imported while the host is waited for; the import below waits for this one to end.
+        threading.Thread(target=import_module, args=("orchestrator.deployment",), daemon=True).start()
         from orchestrator.ssh.connect import open_host
 
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
+        from orchestrator.cli.typed import again
+        from orchestrator.deployment import Deployment
+
         host.other_python = playbook.engine.python
         asker = _asker(options, job.shown)
         deployment = Deployment(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+
+if TYPE_CHECKING:
+    from orchestrator.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy kimi-k2.5 --host 10.1.230.174")
@@ -22,7 +25,6 @@ def up(options: Options, dry_run: bool, **wishes: Any) -> int:
     """
     from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:

@@ -15,6 +15,7 @@ from orchestrator.diagnosis.launches import Launch, Seen, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.diagnosis.verdict import (
     Diagnosis,
@@ -30,7 +31,7 @@ from orchestrator.remedy.patch import Patch
 
 __all__ = [
     "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
-    "diagnose", "judge", "root_of",
+    "diagnose", "diagnose_log", "judge", "root_of",
 ]  # fmt: skip
 
 
@@ -56,6 +57,11 @@ _QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the
 def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on the last launch of a log, given as raw lines."""
     return judge(last_launch(read(lines), Watched.of(patches)), context=context, patches=patches)
+
+
+def diagnose_log(chunks: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+    """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over."""
+    return judge(scan(chunks, Watched.of(patches)), context=context, patches=patches)
 
 
 def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:

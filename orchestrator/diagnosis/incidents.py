@@ -143,12 +143,25 @@ _CRASH_HINTS = (
     "No module", "Watchdog", "died", "Killed", "nvidia-container",
 )  # fmt: skip
 
+TELLING = (
+    re.escape("Traceback (most recent call last):"),
+    r"\[-h\]",
+    r"\[options\]",
+    ": error: ",
+    _CRASH.pattern,
+    _DIED.pattern,
+)
+"""What a line must fit to begin an incident."""
+
+_HARMLESS = ("DEBUG", "INFO", "WARNING")
 _FRAMES_KEPT = 60
 _MESSAGE_LINES = 24
 _MESSAGE_BYTES = 16 * 1024
 _STREAMS = 512
+_OPEN_LINES = 500
+"""How many lines of others may come between two of one traceback."""
 _FOREIGN_LINES = 40
-_HEADING_LINES = 16
+HEADING_LINES = 16
 """How far above its traceback a heading may stand, with other processes in between."""
 
 
@@ -218,6 +231,17 @@ class Incidents:
             done.append(plain)
         return done
 
+    def expire(self, number: int) -> list[Incident]:
+        """The incidents that the line of that number can no longer go on with."""
+        done: list[Incident] = []
+        for key in [key for key, current in self._open.items() if number - current.last > _OPEN_LINES]:
+            self._finish(key, done)
+        return done
+
+    def settled(self, number: int) -> bool:
+        """Whether no incident is open that the line of that number could go on with."""
+        return all(number - current.last > _OPEN_LINES for current in self._open.values())
+
     @property
     def reading(self) -> bool:
         """Whether an exception's message was read that may go on."""
@@ -240,12 +264,7 @@ class Incidents:
 
     def _start(self, key: Key, line: Line, title: str) -> None:
         heading = self._titles.pop(key, None)
-        if (
-            not title
-            and heading is not None
-            and line.level
-            and line.number - heading.number <= _HEADING_LINES
-        ):
+        if not title and heading is not None and line.level and line.number - heading.number <= HEADING_LINES:
             title = heading.message
         self._open[key] = _Open(line, title, last=line.number, lines=1)
         if len(self._open) > _STREAMS:
@@ -258,12 +277,13 @@ class Incidents:
 
     def _remember(self, key: Key, line: Line) -> None:
         if line.level and line.message:
+            self._titles.pop(key, None)
             self._titles[key] = line
             if len(self._titles) > _STREAMS:
                 del self._titles[next(iter(self._titles))]
 
     def _plain(self, line: Line) -> Incident | None:
-        if line.level is None and line.message.startswith("usage: "):
+        if is_usage(line):
             self._usage = True
             return None
         ours = self._usage or "vllm" in line.message or "api_server" in line.message
@@ -271,10 +291,16 @@ class Incidents:
             self._usage = False
             return _incident("refusal", line, [Raised(None, found[0], line.number)])
         if any(hint in line.message for hint in _CRASH_HINTS) and (
-            _CRASH.search(line.message) or _DIED.search(line.message)
+            (line.level not in _HARMLESS and _CRASH.search(line.message)) or _DIED.search(line.message)
         ):
             return _incident("crash", line, [Raised(None, line.message.strip(), line.number)])
         return None
+
+
+def is_usage(line: Line) -> bool:
+    """Whether a program says with this line how it is called, since it was called otherwise."""
+    text = line.message
+    return line.level is None and text.startswith("usage: ") and ("[-h]" in text or "[options]" in text)
 
 
 def died_only(incident: Incident) -> bool:
@@ -287,7 +313,7 @@ def _incident(
 ) -> Incident:
     roles = {role_of(raised) for raised in chain}
     role: Role = "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
-    if line.level in ("DEBUG", "INFO", "WARNING") and kind == "exception":
+    if line.level in _HARMLESS and kind == "exception":
         role = "benign"
     return Incident(
         kind,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.diagnosis.incidents import Incident, Incidents
+from orchestrator.diagnosis.incidents import Incident, Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
 from orchestrator.diagnosis.startup import PHASES, StartUp
@@ -39,6 +39,14 @@ class Launch:
         self.startup.feed(line)
         self.remarks.feed(line)
         return self._incidents.feed(line)
+
+    def expire(self, number: int) -> list[Incident]:
+        """The incidents that the line of that number can no longer go on with."""
+        return self._incidents.expire(number)
+
+    def settled(self, number: int) -> bool:
+        """Whether no incident is open that the line of that number could go on with."""
+        return self._incidents.settled(number)
 
     @property
     def last_read(self) -> int:
@@ -101,15 +109,26 @@ class Following:
         """Of the last launch."""
         return self._launch.startup
 
+    def settled(self, number: int) -> bool:
+        """Whether no incident is open that the line of that number could go on with."""
+        return self._launch.settled(number)
+
+    def skip(self, line: Line) -> None:
+        """Take note of the last of some lines that change nothing."""
+        self._launch.startup.skip(line)
+
     def feed(self, line: Line) -> bool:
         """Take a line in; whether it completed an incident."""
+        expired = self._launch.expire(line.number)
+        for incident in expired:
+            self._launch = _kept(self._launch, incident)
         launch = self._launch
         if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
             self._launch = launch.next()
         done = self._launch.feed(line)
         for incident in done:
             self._launch = _kept(self._launch, incident)
-        return bool(done)
+        return bool(done or expired)
 
     @property
     def last_read(self) -> int:
@@ -134,7 +153,7 @@ def last_launch(lines: Iterable[Line], watched: Watched | None = None) -> Launch
 
 def _begins_again(line: Line) -> bool:
     """Whether a line after a failure shows that the program was started once more."""
-    return StartUp.is_start(line) or (line.level is None and line.message.startswith("usage: "))
+    return StartUp.is_start(line) or is_usage(line)
 
 
 def _kept(launch: Launch, incident: Incident) -> Launch:

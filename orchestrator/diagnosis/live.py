@@ -6,34 +6,36 @@ At every moment the answer is that of `diagnose` on what has arrived; it may be 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestrator.diagnosis.engine import Context, judge, root_of
-from orchestrator.diagnosis.launches import Following
-from orchestrator.diagnosis.lines import parse_all
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.remedy.patch import Patch
 
 
 class Live:
-    """Feed it raw lines as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
+    """Feed it the log's bytes as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
 
     def __init__(self, context: Context, patches: Sequence[Patch]) -> None:
         self._context = context
         self._patches = patches
-        self._following = Following(Watched.of(patches))
-        self._lines = 0
+        self._scanner = Scanner(Watched.of(patches))
+        self._following = self._scanner.following
         self._last_read = 0
-        self._news = False
         self._told: set[str] = set()
 
-    def feed(self, raw: bytes) -> Phase:
-        """Take a raw line in; gives the phase of the launch after it."""
-        self._lines += 1
-        for line in parse_all(raw, self._lines):
-            self._news = self._following.feed(line) or self._news
-        return self._following.startup.phase
+    def feed(self, chunk: bytes) -> list[Phase]:
+        """Take bytes in; gives the phases that the launch went through with them, the present one last."""
+        return self._scanner.feed(chunk)
+
+    def now(self, idle_seconds: float) -> Diagnosis:
+        """The diagnosis of all lines so far, after so many seconds without another one."""
+        self._scanner.catch_up()
+        context = replace(self._context, idle_seconds=idle_seconds)
+        return judge(self._following.so_far(), context=context, patches=self._patches)
 
     def look(self) -> Diagnosis | None:
         """The diagnosis so far, where it has a finding that was not given yet.
@@ -41,9 +43,9 @@ class Live:
         An exception need not be complete: nothing may ever follow it in its stream.
         """
         last_read = self._following.last_read
-        if not self._news and last_read <= self._last_read:
+        if not self._scanner.completed and last_read <= self._last_read:
             return None
-        self._news, self._last_read = False, last_read
+        self._scanner.completed, self._last_read = False, last_read
         diagnosis = judge(self._following.so_far(), context=self._context, patches=self._patches)
         if diagnosis.finding is None or diagnosis.finding.patch in self._told:
             return None

@@ -90,6 +90,12 @@ _STOPPING = re.compile(
 )
 _STALL = "No available shared memory broadcast block found"
 
+TELLING = (
+    _MILESTONES.pattern, _START.pattern, r"vllm serve | -m vllm\.", _KV_DTYPE.pattern, _CAPABILITY.pattern, _BACKEND.pattern,
+    _STOPPING.pattern, _STALL,
+)  # fmt: skip
+"""What a line must fit to change more than `last` and `stalled`."""
+
 
 class StartUp:
     """Feed it the lines of one launch; `phase` is where it is, the other attributes what it said.
@@ -166,6 +172,10 @@ class StartUp:
             return True
         other = line.pid is not None and self.api_pid is not None and line.pid != self.api_pid
         return other or self.phase.name not in ("starting", "configuring")
+
+    def skip(self, last: Line) -> None:
+        """Take note of the last of some lines that change nothing else."""
+        self.last, self.stalled = last, 0
 
     def feed(self, line: Line) -> Phase:
         """Take a line in and give the phase after it."""

@@ -102,3 +102,9 @@ class Diagnosis(_Frozen):
     remedy: Remedy | None = None
     evidence: tuple[Evidence, ...] = ()
     folded: Folded = Folded()
+
+    @property
+    def answer(self) -> tuple[object, ...]:
+        """What makes it another answer than the last one: the verdict, the finding and, of a failure, its cause."""
+        cause = self.root_cause if self.verdict in ("fault", "unknown_fault") else None
+        return self.verdict, self.finding, cause

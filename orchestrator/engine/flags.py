@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from packaging.version import InvalidVersion, Version
-from ruamel.yaml import YAML
 
 from orchestrator.engine.arguments import canonical
 
@@ -103,6 +103,6 @@ def _within(accepted: str, release: Version) -> bool:
 
 @functools.cache
 def _known() -> dict[str, Any]:
-    text = resources.files("orchestrator.engine").joinpath("flags.yaml").read_text()
-    known: dict[str, Any] = YAML(typ="safe").load(text)
+    text = resources.files("orchestrator.engine").joinpath("flags.json").read_text()
+    known: dict[str, Any] = json.loads(text)
     return known

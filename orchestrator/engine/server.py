@@ -18,6 +18,7 @@ KILL_SECONDS = 20.0
 GPU_SECONDS = 60.0
 """How long GPU memory may take to come back once its processes are gone."""
 SMOKE_SECONDS = 120.0
+"""How long the first completion may take: kernels are still compiled for it, and an engine that hangs never answers."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Server:
         return UnderWay(started["launch"], started["log"], place)
 
     def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
-        """One real completion from {host, port, model}: {ok, status, text, tokens, seconds, tokens_per_second, error}."""
+        """One real completion from {host, port, model}: {ok, status, text, tokens, seconds, tokens_per_second, error, late}."""
         smoke = self._playbook.smoke
         request = {
             **endpoint_of(self._playbook),

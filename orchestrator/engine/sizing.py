@@ -167,13 +167,3 @@ def _judge(
 def _longest_context(gib: float, bytes_per_token: float) -> int | None:
     blocks = math.floor(gib * GIB / bytes_per_token / BLOCK)
     return blocks * BLOCK if blocks > 0 else None
-
-
-def replan_context(judged: Fit) -> int | None:
-    """The context to launch with: the one asked for where it fits, else the longest that fits safely.
-
-    None where no context fits or nothing is known, so that there is nothing to plan.
-    """
-    if judged.max_model_len is None:
-        return None
-    return min(judged.context, judged.max_model_len)

@@ -6,7 +6,7 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 from orchestrator.ssh.host import Host
 
-LONGEST_LINE = 1 << 20
-"""Bytes of a line that are handed on; a progress bar without line ends must not fill the memory."""
 DRAIN_SECONDS = 10.0
 """How long the line may be silent while the log of an ended process is still arriving."""
 LOOK_SECONDS = 0.25
@@ -35,7 +33,7 @@ class Seen:
 class Watch:
     """Follows a launch from its first log line.
 
-    `on_lines` gets the lines of the log as they arrive, in a thread of its own, so that nothing which is waited for
+    `on_log` gets the bytes of the log as they arrive, in a thread of its own, so that nothing which is waited for
     holds them up; `on_wait` the seconds waited. `given_up` says whether there is nothing left to wait for.
     """
 
@@ -45,18 +43,18 @@ class Watch:
         *,
         log: str | None,
         request: Mapping[str, Any],
-        on_lines: Callable[[Sequence[bytes]], None],
+        on_log: Callable[[bytes], None],
         on_wait: Callable[[float], None],
         given_up: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._on_lines = on_lines
+        self._on_log = on_log
         self._on_wait = on_wait
         self._given_up = given_up
         self._spool = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115 (closed with this context)
         self._read_again = Path(self._spool.name).open("rb")  # noqa: SIM115 (likewise; at a place of its own)
         self._taking = threading.Lock()
         self._received = 0
-        self._rest = b""
+        self._last = b""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._states = host.stream_script("watch", request)
         self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
@@ -128,21 +126,17 @@ class Watch:
             if kind == "lost":
                 raise value
         with self._taking:  # what outlives the engine may still be writing
-            if self._rest:
-                self._on_lines([self._rest])
-                self._rest = b""
+            if self._last not in (b"", b"\n"):
+                self._on_log(b"\n")
+                self._last = b"\n"
 
     def _taken(self, chunks: Iterator[bytes]) -> Iterator[int]:
         """Takes the log in; gives the bytes that it has so far."""
         for chunk in chunks:
             with self._taking:
                 self._spool.write(chunk)
-                *lines, self._rest = (self._rest + chunk).split(b"\n")
-                if len(self._rest) > LONGEST_LINE:
-                    lines, self._rest = [*lines, self._rest], b""
-                if lines:
-                    self._on_lines([line[:LONGEST_LINE] for line in lines])
-                self._received += len(chunk)
+                self._on_log(chunk)
+                self._received, self._last = self._received + len(chunk), chunk[-1:]
             yield self._received
 
     def _pump(self, kind: str, source: Iterator[Any]) -> None:

@@ -1,10 +1,10 @@
-"""What is true on this host, asked for in one round trip?"""
+"""What is true on this host, asked for all at once?"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, topology
 from orchestrator.facts.disk import Disk
@@ -14,7 +14,6 @@ from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Command, Said, Unknown, answer
 from orchestrator.facts.topology import Topology
-from orchestrator.ssh.host import Host
 
 T = TypeVar("T")
 
@@ -47,11 +46,10 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def gather(host: Host, *, engine_python: str | None, folder: str) -> Facts:
-    """Read every fact at once; `~` in `engine_python` and `folder` is the home folder on the host.
+def questions(*, engine_python: str | None, folder: str) -> dict[str, Any]:
+    """What `on_host/read_facts.py` is to be asked; `~` in both is the home folder on the host.
 
-    Takes as long as the slowest command (at most 30 s). Only the host's own errors are raised; a fact
-    that cannot be had is Unknown. `engine_python` None: the engine is not asked for.
+    The answer takes as long as the slowest command (at most 30 s). `engine_python` None: the engine is not asked for.
     """
     commands: dict[str, Command] = {
         "machine": machine.COMMAND,
@@ -63,9 +61,13 @@ def gather(host: Host, *, engine_python: str | None, folder: str) -> Facts:
     }
     if engine_python is not None:
         commands["engine"] = engine.command(engine_python)
-    request = {name: {"argv": list(item.argv), "timeout": item.timeout} for name, item in commands.items()}
-    told = host.script("read_facts", {"commands": request}, deadline=60.0)
-    said = {name: answer(told[name]) for name in commands}
+    asked = {name: {"argv": list(item.argv), "timeout": item.timeout} for name, item in commands.items()}
+    return {"commands": asked}
+
+
+def read(told: Mapping[str, Any], *, engine_python: str | None) -> Facts:
+    """The answer as values; a fact that cannot be had is Unknown."""
+    said = {name: answer(value) for name, value in told.items()}
     if engine_python is None:
         found: Engine | Unknown = Unknown("not_asked", "no interpreter of an engine was named")
     else:

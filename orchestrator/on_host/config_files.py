@@ -35,7 +35,10 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     deployment = state.state_folder(request["playbook"])
     folder = Path(request["folder"])
     files = request["files"]
-    with _sole_writer(folder, bool(request.get("foreign_folder"))) if files else contextlib.nullcontext():
+    sole_writer = (
+        _sole_writer(folder, bool(request.get("foreign_folder"))) if files else contextlib.nullcontext()
+    )
+    with state.at_work(deployment), sole_writer:
         if request["action"] == "apply":
             return _apply(deployment, folder, request)
         return _restore(deployment, folder, request)

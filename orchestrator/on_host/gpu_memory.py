@@ -8,6 +8,8 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from orchestrator.on_host import procs
+
 SLACK_MIB = 512
 """How far above the memory used before the launch still counts as given back."""
 
@@ -58,6 +60,13 @@ def used(timeout: float = 10.0) -> dict[str, int] | None:
     """MiB used by GPU uuid now; None where it cannot be told."""
     text = _ask("--query-gpu=uuid,memory.used", timeout)
     return None if text is None else parse_used(text)
+
+
+def holders() -> list[dict[str, Any]]:
+    """[{pid, user, command}] of the processes that compute on a GPU."""
+    text = _ask("--query-compute-apps=pid,gpu_uuid", 10.0) or ""
+    pids = sorted({pid for pid, _ in parse_apps(text)})
+    return [{"pid": pid, "user": procs.owner(pid), "command": procs.command(pid)} for pid in pids]
 
 
 def unreturned(

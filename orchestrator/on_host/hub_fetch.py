@@ -254,7 +254,8 @@ class _Run:
     def _fetch(self, file: RemoteFile) -> None:
         self.hub.hf_hub_download(filename=file.name, **self.arguments)
         found = hub_files.size_of(os.path.join(self.folder, file.name))
-        if found != file.size or not hub_files.sound(self.folder, file.name):
+        whole = hub_files.sound(self.folder, file.name) or hub_files.exactly(self.folder, file)
+        if found != file.size or not whole:
             hub_files.clear(self.folder, [file])
             raise Failure("download_failed", f"arrived broken, {found} of {file.size} bytes")
 

@@ -68,7 +68,7 @@ def compare(
     found = Compared([], [], [])
     for file in files:
         path = os.path.join(folder, file.name)
-        if not os.path.isfile(path) or not sound(folder, file.name):
+        if not os.path.isfile(path) or not (sound(folder, file.name) or exactly(folder, file)):
             found.fetch.append(file)
         elif file.name not in ours and not _is_that(folder, file, earlier.get(file.name) or {}):
             if _from_the_hub(folder, file, earlier.get(file.name) or {}):
@@ -76,6 +76,16 @@ def compare(
             else:
                 (found.foreign if file.sha256 else found.kept).append(file)
     return found
+
+
+def exactly(folder: str, file: RemoteFile) -> bool:
+    """Whether the bytes of a small file are the repository's own, whatever an engine makes of them."""
+    if file.sha256 is not None or file.blob is None:
+        return False
+    try:
+        return git_blob(os.path.join(folder, file.name)) == file.blob
+    except OSError:
+        return False
 
 
 def _is_that(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool:
@@ -108,7 +118,7 @@ def sound(folder: str, name: str) -> bool:
         with open(path, "rb") as file:
             head = file.read(1024)
             if name.endswith(".json"):
-                json.loads(head + file.read())
+                json.loads((head + file.read()).decode("utf-8"))  # as an engine reads it: no mark, no UTF-16
     except (Broken, OSError, ValueError, RecursionError):
         return False
     start = head.lstrip().lower()

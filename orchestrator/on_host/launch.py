@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.on_host import gpu_memory, launches, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import append, boot_id, machine_id, now, state_folder, write_json
+from orchestrator.on_host.state import append, at_work, boot_id, machine_id, now, state_folder, write_json
 
 # The engine is sent TERM by its parent's process id, or the whole session is: the supervisor outlives
 # both, so that the exit status is always on record. A caught signal is default again in the engine. Only
@@ -38,6 +38,11 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
     state = state_folder(request["playbook"])
+    with at_work(state):
+        return _launch(request, state)
+
+
+def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     environment = _texts(request.get("environment") or {})
     secrets = _texts(request.get("secrets") or {})
     unset = set(request.get("unset") or ())

@@ -2,7 +2,8 @@
 
 The lock is an flock, so the kernel frees it when this process ends, however it ends. The process ends when
 its standard input closes or when no heartbeat came for a while (monotonic clock: the host's wall clock may
-jump). Each line of standard input is a heartbeat; a JSON object in it updates what is being done.
+jump). Each line of standard input is a heartbeat; a JSON object in it updates what is being done. Programs of an
+earlier deployer that are still at work are waited for (`state.at_work`): they outlive its connection.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host import state
+
+WORK_SECONDS = 20.0
+"""How long programs of an earlier deployer are waited for; less than the deployer waits for the answer."""
 
 
 def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -29,7 +34,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     path = state.state_folder(request["playbook"]) / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not _acquire(descriptor, request["patience_seconds"]):
+        if not (_acquire(descriptor, request["patience_seconds"]) and _at_rest(path, WORK_SECONDS)):
             yield {"held_by": state.read_json(path) or {}}
             return
         note = {"who": request["who"], "since": state.now(), "doing": request["doing"], "pid": os.getpid()}
@@ -39,7 +44,8 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
             if line.strip():
                 note.update(json.loads(line))
                 _write(descriptor, note)
-        os.ftruncate(descriptor, 0)
+        if _at_rest(path, 0.0):  # else whoever waits for what is still at work is told whose it is
+            os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
 
@@ -55,6 +61,15 @@ def _acquire(descriptor: int, patience_seconds: float) -> bool:
             time.sleep(0.02)
         else:
             return True
+
+
+def _at_rest(lock: Path, patience_seconds: float) -> bool:
+    """Whether no program is at work that a deployer left behind."""
+    descriptor = os.open(lock.with_name("work"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        return _acquire(descriptor, patience_seconds)
+    finally:
+        os.close(descriptor)
 
 
 def _write(descriptor: int, note: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from typing import Any
 
 LIMIT = 1 << 20
@@ -20,6 +21,11 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     The answer maps each name to {rc, stdout, stderr} (base64), {missing: path} where the program does not
     exist, {refused: sentence} where it may not be run, or {timed_out: seconds}.
     """
+    return begin(request)()
+
+
+def begin(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Start the commands; what is returned waits for them and gives the answer of `main`."""
     answers: dict[str, Any] = {}
     threads = []
     for name, command in request["commands"].items():
@@ -29,10 +35,14 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         thread = threading.Thread(target=_ask, args=(answers, name, argv, timeout), daemon=True)
         thread.start()
         threads.append((thread, name, timeout))
-    for thread, name, timeout in threads:
-        thread.join(timeout + 3)
-        answers.setdefault(name, {"timed_out": timeout})
-    return dict(answers)
+
+    def wait() -> dict[str, Any]:
+        for thread, name, timeout in threads:
+            thread.join(timeout + 3)
+            answers.setdefault(name, {"timed_out": timeout})
+        return dict(answers)
+
+    return wait
 
 
 def _ask(answers: dict[str, Any], name: str, argv: list[str], timeout: float) -> None:

@@ -9,4 +9,6 @@ from orchestrator.on_host import state
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Append request["record"] to the journal of request["playbook"]; gives the stamped record back."""
-    return state.append(state.state_folder(request["playbook"]), request["record"])
+    folder = state.state_folder(request["playbook"])
+    with state.at_work(folder):
+        return state.append(folder, request["record"])

@@ -11,26 +11,32 @@ from orchestrator.on_host import endpoint
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """One completion, or one chat completion where the server knows no other.
 
-    request: port, host, model, prompt, max_tokens, timeout (seconds), api_key. Answers {ok, status, text,
-    tokens, seconds, tokens_per_second, error}; ok only when a token came, whatever its text.
+    request: port, host, model, prompt, max_tokens, timeout (seconds in all), api_key. Answers {ok, status, text,
+    tokens, seconds, tokens_per_second, error, late}; ok only when a token came, whatever its text; late where
+    the server took the request and had not answered when the time was over.
     """
     began = time.monotonic()
     limits = {"model": request["model"], "max_tokens": request["max_tokens"], "temperature": 0}
-    answer = _post(request, "/v1/completions", {**limits, "prompt": request["prompt"]})
+    seconds = float(request["timeout"])
+    answer = _post(request, "/v1/completions", {**limits, "prompt": request["prompt"]}, seconds)
     if _chat_only(answer):
         message = {"role": "user", "content": request["prompt"]}
-        answer = _post(request, "/v1/chat/completions", {**limits, "messages": [message]})
-    return judge(answer, time.monotonic() - began)
+        left = max(0.1, began + seconds - time.monotonic())
+        answer = _post(request, "/v1/chat/completions", {**limits, "messages": [message]}, left)
+    took = time.monotonic() - began
+    if answer.status is None and took >= seconds:
+        answer = endpoint.Answer(None, f"no completion came within {seconds:g} s")
+    return {**judge(answer, took), "late": answer.status is None and took >= seconds}
 
 
-def _post(request: dict[str, Any], path: str, body: dict[str, Any]) -> endpoint.Answer:
+def _post(request: dict[str, Any], path: str, body: dict[str, Any], seconds: float) -> endpoint.Answer:
     return endpoint.ask(
         request.get("host") or "127.0.0.1",
         request["port"],
         path,
         body=body,
         api_key=request.get("api_key"),
-        timeout=request["timeout"],
+        timeout=seconds,
     )
 
 

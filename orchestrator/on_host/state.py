@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,21 @@ def boot_id() -> str:
 def now() -> str:
     """Host time, UTC, ISO 8601 to the millisecond."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+@contextlib.contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """While this is open the lock on this deployment goes to nobody new (`on_host/lock.py`).
+
+    A program goes on when its deployer is killed or its connection is lost: what it changes is in place before the
+    next deployer looks.
+    """
+    descriptor = os.open(folder / "work", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -6,11 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host import gpu_memory, launches, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import append, boot_id, state_folder
+from orchestrator.on_host.state import append, at_work, boot_id, state_folder
 
 ORPHANS_GRACE_SECONDS = 1.0
 """vLLM's workers without their API server ignore TERM (seen with 0.32): waiting for them is in vain."""
@@ -28,8 +29,13 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     reason}], gpu: {...} or null, seconds}; launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
     Refusal("will_not_die") when something survives KILL or may not be ended by this user.
     """
-    began = time.monotonic()
     state = state_folder(request["playbook"])
+    with at_work(state):
+        return _stop(request, state)
+
+
+def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
+    began = time.monotonic()
     number = request.get("launch")
     launch = launches.choose(state, number, launches.table())
     if launch is None:

@@ -59,9 +59,17 @@ class Box:
     ) -> None:
         known = faults.load()
         if fault is not None and fault not in known:
-            raise UsageError("unknown_fault", f"there is no fault {fault!r}; known: {', '.join(known)}")
+            raise UsageError(
+                "unknown_fault",
+                f"there is no fault {fault!r}; known: {', '.join(known)}",
+                next_command="deploy rehearse --fault list",
+            )
         if fault is not None and known[fault].where == "engine" and engine_python is not None:
-            raise UsageError("unknown_fault", f"{fault} is acted by the stand-in engine, not by a real vLLM")
+            raise UsageError(
+                "unknown_fault",
+                f"{fault} is acted by the stand-in engine, not by a real vLLM",
+                next_command=f"deploy rehearse {playbook} --fault {fault}",
+            )
         self.written = playbooks.find(str(playbook), data_folders("playbooks", folders))
         self.fault = fault
         self.pace = pace

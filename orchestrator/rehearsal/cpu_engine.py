@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -58,4 +59,8 @@ def _run(argv: list[str]) -> None:
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
-        raise UsageError("engine_install", f"{' '.join(argv[1:6])} failed: {lines[-1]}")
+        raise UsageError(
+            "engine_install",
+            f"{' '.join(argv[1:6])} failed: {lines[-1]}",
+            next_command=shlex.join(argv),
+        )

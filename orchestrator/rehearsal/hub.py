@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -60,7 +61,7 @@ class Hub:
     def __post_init__(self) -> None:
         self.held = threading.Event()
         """Set as soon as a request waits for one of `hold`."""
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Handler, self))
+        self._server = _Server(("127.0.0.1", 0), functools.partial(_Handler, self))
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
@@ -122,6 +123,13 @@ def _blob(path: Path) -> str:
 class _Refused(Exception):
     def __init__(self, status: int, code: str | None, message: str) -> None:
         self.status, self.code, self.message = status, code, message
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that left in the middle (a download that failed or was ended) is not worth a traceback."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

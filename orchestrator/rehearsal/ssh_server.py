@@ -21,8 +21,6 @@ from typing import IO
 
 import paramiko
 
-from orchestrator.rehearsal.file_service import FileService
-
 ALIAS = "rehearsal"
 """The name under which its ssh_config knows the host."""
 
@@ -112,9 +110,6 @@ class SshServer:
         transport = paramiko.Transport(connection)
         transport.banner_timeout = _BANNER_SECONDS
         transport.add_server_key(self.host_key)
-        transport.set_subsystem_handler(
-            "sftp", paramiko.SFTPServer, FileService, Path(self.environment["HOME"])
-        )
         self._transports = [one for one in self._transports if one.is_alive()] + [transport]
         # an event makes this return at once: a client that never speaks must not hold up the others
         transport.start_server(event=threading.Event(), server=Session(self))

@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from string import Formatter
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from orchestrator.remedy import formula
-from orchestrator.remedy.wanted import Frozen, Settings, Specifier, Words
+from orchestrator.remedy.wanted import Frozen, Settings, Specifier, Words, checked
 
 CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stale_lock")
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
 Kind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
-Formula = Annotated[str, AfterValidator(formula.check)]
+
+
+def _formula(value: str, info: ValidationInfo) -> str:
+    return value if checked(info) else formula.check(value)
+
+
+Formula = Annotated[str, AfterValidator(_formula)]
 
 
 class ConfigEdit(Frozen):

@@ -20,7 +20,8 @@ def apply(
     """
     files: list[dict[str, Any]] = []
     if change.edits:
-        for name, after in change.edits.after.items():
+        # The file that decides comes last: a patch that was cut off in between is still seen to be needed.
+        for name, after in reversed(tuple(change.edits.after.items())):
             expect = hashlib.sha256(change.edits.before[name]).hexdigest()
             files.append({"name": name, "expect": expect, "content": base64.b64encode(after).decode()})
     record = {
@@ -59,7 +60,7 @@ def revert(
     """
     files = [
         {"name": file.name, "before": file.before, "after": file.after, "symlink": file.symlink}
-        for file in applied.files
+        for file in reversed(applied.files)
     ]
     answer = host.script(
         "config_files",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.data_folders import data_folders, shipped
+from orchestrator.data_folders import data_folders
 from orchestrator.errors import UsageError
+from orchestrator.remedy import kept
 from orchestrator.remedy.patch import Patch
 from orchestrator.yaml_file import load_model
 
@@ -18,16 +20,26 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 
     A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key.
     """
+    paths = [sorted(folder.glob("*.yaml")) for folder in folders]
+    seal = kept.seal(path for own in paths for path in own)
+    patches = kept.recall(seal)
+    if patches is None:
+        patches = _read(paths)
+        kept.keep(seal, patches)
+    return patches
+
+
+def _read(paths: Sequence[Sequence[Path]]) -> tuple[Patch, ...]:
     found: dict[str, Patch] = {}
-    for folder in folders:
-        own: dict[str, Path] = {}
-        for path in sorted(folder.glob("*.yaml")):
+    for own in paths:
+        for path in own:
             patch = load_model(path, Patch, code=CODE)
             if patch.id != path.stem:
                 raise UsageError(
-                    CODE, f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file"
+                    CODE,
+                    f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
+                    next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
                 )
-            own[patch.id] = path
             found.setdefault(patch.id, patch)
     return tuple(found[name] for name in sorted(found))
 
@@ -35,8 +47,3 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 def load_all(extra: Sequence[Path] = ()) -> tuple[Patch, ...]:
     """The patches of `--patches DIR`, the user's own, and the shipped ones."""
     return load(data_folders("patches", extra))
-
-
-def shipped_folder() -> Path:
-    """Where the patches that came with this program lie."""
-    return shipped("patches")

@@ -40,8 +40,12 @@ class Change:
 
     @property
     def changes_something(self) -> bool:
-        edited = self.edits is not None and self.edits.edits
-        return bool(edited or self.flags or self.environment or self.cleanups or self.redownloads)
+        return self.sets_something or bool(self.cleanups or self.redownloads)
+
+    @property
+    def sets_something(self) -> bool:
+        """Whether it changes a file or the command, rather than cleaning or fetching once."""
+        return bool((self.edits and self.edits.edits) or self.flags or self.environment)
 
     @property
     def diff(self) -> str:

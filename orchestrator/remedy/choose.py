@@ -25,8 +25,20 @@ class Decision:
     cost: str = ""
 
 
-def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes, *, launch: int) -> Decision:
-    """The remedy for the failure of that launch: the patch's that recognised it, once, where it changes something."""
+def choose(
+    diagnosis: Diagnosis,
+    plan: Plan,
+    survey: Survey,
+    wishes: Wishes,
+    *,
+    launch: int,
+    downloads: str | None = None,
+) -> Decision:
+    """The remedy for the failure of that launch: the mildest way of the patch that recognised it which changes
+    something, goes with what is in force, and was not taken before.
+
+    `downloads` is the command by which files are fetched, where nothing may be fetched now.
+    """
     if diagnosis.finding is None or diagnosis.remedy is None:
         return Decision(None, "no patch knows this failure")
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
@@ -45,8 +57,14 @@ def choose(diagnosis: Diagnosis, plan: Plan, survey: Survey, wishes: Wishes, *, 
                 f"{patch.id} does not go with {against[0]}, which is in force: {way.conflicts[against[0]]}"
             )
             continue
+        if missing := [action.name for action in way.actions if action.kind == "install"]:
+            reason = f"{', '.join(map(str, missing))} has to be installed by a person. {reason}"
+            continue
         change = answering(way, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs)
         if not change.changes_something or _was_tried(change, survey):
+            continue
+        if change.redownloads and downloads:
+            reason = f"files have to be fetched again, which {downloads} does"
             continue
         (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
         cost = way.cost

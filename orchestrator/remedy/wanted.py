@@ -9,7 +9,9 @@ from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema
+
+from orchestrator.diagnosis.literals import SHORTEST_WORD, words_of
 
 Confidence = Literal["certain", "likely"]
 
@@ -31,7 +33,14 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, (bool, int, float)) else value
 
 
-def _regular(value: str) -> str:
+def checked(info: ValidationInfo) -> bool:
+    """Whether this very content was found right before, so that what takes long need not be checked again."""
+    return bool(info.context and info.context.get("checked"))
+
+
+def _regular(value: str, info: ValidationInfo) -> str:
+    if checked(info):
+        return value
     try:
         re.compile(value)
     except re.error as error:
@@ -39,15 +48,24 @@ def _regular(value: str) -> str:
     return value
 
 
-def _of_a_line(value: str) -> str:
-    """A regular expression that can be looked for in whole blocks of lines: its anchors are its ends."""
-    inner = _regular(value).removeprefix("^").removesuffix("$")
+def _of_a_line(value: str, info: ValidationInfo) -> str:
+    """A regular expression that can be looked for in whole blocks of lines: its anchors are its ends, and every line
+    that fits holds a word of it."""
+    if checked(info):
+        return value
+    inner = _regular(value, info).removeprefix("^").removesuffix("$")
     if re.search(r"(?<![\\\[])(?:\^|\$)|\\[AZ1-9]|\(\?P=", inner.replace(r"\\", "")):
         raise ValueError(f"{value!r} has an anchor or a back reference inside; allowed: ^ first and $ last")
+    if min(map(len, words_of(value)), default=0) < SHORTEST_WORD:
+        raise ValueError(
+            f"{value!r} fits lines without any word of it; allowed: with {SHORTEST_WORD} letters on end"
+        )
     return value
 
 
-def _specifier(value: str) -> str:
+def _specifier(value: str, info: ValidationInfo) -> str:
+    if checked(info):
+        return value
     try:
         SpecifierSet(value)
     except InvalidSpecifier as error:

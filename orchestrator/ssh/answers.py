@@ -18,7 +18,9 @@ from orchestrator.errors import CheckpointError, DeployError, HostError, Locked,
 _ALARM = (128 + signal.SIGALRM, -signal.SIGALRM)
 _NOT_FOUND = (126, 127)
 _NEXT = {
-    "host_python_old": "ssh {host} 'command -v python3; python3 --version'",
+    "host_python_old": "command -v python3; python3 --version  # on {host}",
+    "host_script": "{command} -v",
+    "deadline": "uptime  # on {host}: it answers too slowly; the same command resumes",
     "foreign_folder": "{command} --consent foreign-folder",
     "not_writable": "{command} --model-dir DIR",
     "no_checkpoint": "{command} --model-dir DIR",
@@ -26,7 +28,13 @@ _NEXT = {
     "config_missing": "{command} --model-dir DIR",
     "config_too_large": "{command} --model-dir DIR",
     "permission": "{command} --model-dir DIR",
-    "state_folder": "ssh {host} 'ls -ld ~ ~/.local ~/.local/state'",
+    "state_folder": "ls -ld ~ ~/.local ~/.local/state  # on {host}",
+    "no_folder": "ls -ld ~  # on {host}",
+    "cannot_start": "ulimit -a; free -g; ls -ld ~  # on {host}",
+    "already_running": "{command}",
+    "will_not_die": "ps -eo pid,stat,wchan:24,args  # on {host}: state D waits for the kernel or the driver",
+    "no_launch": "{command}",
+    "download_failed": "{command}",
     "backup_missing": "{command} --forget",
     "changed_meanwhile": "{command}",
     "checkpoint_busy": "{command}",
@@ -108,7 +116,11 @@ def no_answer(program: Program, status: int, stderr: bytes, deadline: float | No
     last = said.splitlines()[-1] if said else "it said nothing"
     if status in _ALARM:
         within = f" within {deadline:g} s" if deadline else " in time"
-        return HostError("deadline", f"{program.module} did not finish on {program.host}{within}.")
+        return HostError(
+            "deadline",
+            f"{program.module} did not finish on {program.host}{within}.",
+            next_command=_next("deadline", program),
+        )
     if status in _NOT_FOUND or (status == 0 and not said):  # not even an error: no Python is so silent
         return HostError(
             "host_python_missing",
@@ -118,6 +130,7 @@ def no_answer(program: Program, status: int, stderr: bytes, deadline: float | No
     error = HostError(
         "host_script",
         f"{program.module} ended with status {status} on {program.host}: {last}",
+        next_command=_next("host_script", program),
     )
     error.__cause__ = HostTraceback(said) if said else None
     return error

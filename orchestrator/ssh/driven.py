@@ -25,7 +25,7 @@ NO_PYTHON = ("host_python_missing", "host_python_old")
 
 
 class DrivenHost(Host):
-    """A host of which only two things are left open: how to start `/bin/sh`, and files."""
+    """A host of which only one thing is left open: how to start `/bin/sh`."""
 
     def __init__(self, name: str, python: str) -> None:
         self.name = name

@@ -95,14 +95,6 @@ class Host(ABC):
         """Start a command on a channel of its own."""
 
     @abstractmethod
-    def get(self, path: str) -> bytes:
-        """The bytes of a file (SFTP); HostError("no_such_file") where there is none."""
-
-    @abstractmethod
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
-        """Write a file (SFTP)."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the connection; nothing on the host is ended by it."""
 

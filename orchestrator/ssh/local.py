@@ -12,7 +12,6 @@ import threading
 from pathlib import Path
 
 from orchestrator.ssh.driven import DrivenHost
-from orchestrator.ssh.files import beside, cannot_read, cannot_write, no_such_file
 from orchestrator.ssh.pipes import Pipes, connection_lost, remaining
 from orchestrator.ssh.target import LOCAL
 
@@ -40,30 +39,6 @@ class LocalHost(DrivenHost):
         with self._opening:
             self._open = {other for other in self._open if not other.closed} | {pipes}
         return pipes
-
-    def get(self, path: str) -> bytes:
-        try:
-            return (_home() / path).read_bytes()
-        except FileNotFoundError:
-            raise no_such_file(self.name, path) from None
-        except OSError as error:
-            raise cannot_read(self.name, path, error.strerror or str(error)) from None
-
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
-        goal = _home() / path
-        temporary = goal.with_name(beside(goal.name))
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                temporary.chmod(mode)
-                temporary.replace(goal)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            raise cannot_write(self.name, path, error.strerror or str(error)) from None
 
     def close(self) -> None:
         super().close()

@@ -59,6 +59,7 @@ def deadline_passed(host: str, seconds: float, what: str) -> HostError:
     return HostError(
         "deadline",
         f"{host} did not finish {what} within {seconds:g} s.",
+        next_command=f"uptime  # on {host}: it answers too slowly; the same command resumes",
     )
 
 
@@ -66,4 +67,5 @@ def connection_lost(host: str, reason: str = "") -> HostError:
     return HostError(
         "connection_lost",
         f"The connection to {host} was lost{': ' + reason if reason else ''}.",
+        next_command="{command}",
     )

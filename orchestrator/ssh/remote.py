@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import posixpath
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,13 +12,11 @@ from paramiko.ssh_exception import SSHException
 
 from orchestrator.errors import HostError
 from orchestrator.ssh.driven import DrivenHost
-from orchestrator.ssh.files import beside, cannot_read, cannot_write, no_such_file
 from orchestrator.ssh.pipes import Pipes, connection_lost, remaining
 from orchestrator.ssh.quoting import through_login_shell
 
 _CHUNK = 128 * 1024  # bytes
 _OPENING = 30.0  # seconds: to open a channel on a connection that was alive a moment ago
-_STILL = 60.0  # seconds: the longest silence of the file service in the middle of a transfer
 _LAST_WORDS = 5.0  # seconds: between the end of a program's output and its status
 _DYING = 0.5  # seconds: between the end of the channels and the end of their transport
 _SOME_SIGNAL = 128
@@ -34,8 +31,6 @@ class RemoteHost(DrivenHost):
         super().__init__(name, python)
         self._transport = transport
         self._hang_up = hang_up
-        self._sftp: paramiko.SFTPClient | None = None
-        self._files = threading.Lock()
 
     def open_shell(self) -> Pipes:
         return self._start("exec /bin/sh")
@@ -59,71 +54,19 @@ class RemoteHost(DrivenHost):
         try:
             yield
         except TimeoutError:
-            raise HostError("deadline", f"{self.name} did not answer within {_OPENING:g} s.") from None
+            raise HostError(
+                "deadline",
+                f"{self.name} did not answer within {_OPENING:g} s.",
+                next_command=f"uptime  # on {self.name}: it answers too slowly; the same command resumes",
+            ) from None
         except paramiko.ChannelException as error:
             raise HostError(
                 "channel_refused",
                 f"{self.name} refused another channel on this connection: {error.text}.",
-                next_command="raise MaxSessions in the host's sshd_config",
+                next_command=f"sudo sshd -T | grep -i maxsessions  # on {self.name}: raise MaxSessions",
             ) from None
         except (SSHException, EOFError, OSError) as error:
             raise connection_lost(self.name, str(error)) from None
-
-    def get(self, path: str) -> bytes:
-        with self._file_service() as service:
-            try:
-                with service.open(path, "rb") as file:
-                    file.prefetch()
-                    return file.read()
-            except FileNotFoundError:
-                raise no_such_file(self.name, path) from None
-            except OSError as error:
-                self._blame_the_file(error)
-                raise cannot_read(self.name, path, _reason(error)) from None
-
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
-        folder, name = posixpath.split(path)
-        temporary = posixpath.join(folder, beside(name))
-        with self._file_service() as service:
-            try:
-                self._write(service, temporary, data, mode)
-                service.posix_rename(temporary, path)
-            except OSError as error:
-                self._blame_the_file(error)
-                with contextlib.suppress(OSError, SSHException):
-                    service.remove(temporary)
-                raise cannot_write(self.name, path, _reason(error)) from None
-
-    def _write(self, service: paramiko.SFTPClient, path: str, data: bytes, mode: int) -> None:
-        with service.open(path, "wx") as file:
-            file.chmod(0o600)  # before the first byte: nobody reads along
-            file.set_pipelined(True)
-            file.write(data)
-            file.set_pipelined(False)
-            file.chmod(mode)
-
-    @contextmanager
-    def _file_service(self) -> Iterator[paramiko.SFTPClient]:
-        with self._files, self._connected():
-            try:
-                if self._sftp is None:
-                    channel = self._transport.open_session(timeout=_OPENING)
-                    channel.settimeout(_STILL)
-                    channel.invoke_subsystem("sftp")
-                    self._sftp = paramiko.SFTPClient(channel)
-                yield self._sftp
-            except HostError:
-                raise
-            except BaseException:  # half an answer may be under way: the next one starts afresh
-                if self._sftp is not None:
-                    self._sftp.close()
-                self._sftp = None
-                raise
-
-    def _blame_the_file(self, error: OSError) -> None:
-        """Raise a fault of the connection again as what it is."""
-        if isinstance(error, TimeoutError) or not self._transport.is_active():
-            raise error
 
     def close(self) -> None:
         super().close()
@@ -142,10 +85,12 @@ class ChannelPipes(Pipes):
 
     def send(self, data: bytes, until: float | None = None) -> None:
         self._channel.settimeout(remaining(until))
-        self._channel.sendall(data)
+        with _broken_pipe():
+            self._channel.sendall(data)
 
     def end_input(self) -> None:
-        self._channel.shutdown_write()
+        with _broken_pipe():
+            self._channel.shutdown_write()
 
     def receive(self, until: float | None = None) -> tuple[bytes, bytes] | None:
         channel = self._channel
@@ -173,10 +118,20 @@ class ChannelPipes(Pipes):
         raise connection_lost(self._host)
 
     def close(self) -> None:
-        self._channel.close()
+        with contextlib.suppress(SSHException, EOFError, OSError):  # nobody is there to be told
+            self._channel.close()
 
     def discard(self) -> None:
-        self._channel.close()
+        self.close()
+
+
+@contextmanager
+def _broken_pipe() -> Iterator[None]:
+    """Where the connection ends under its hands paramiko raises EOFError, which click takes for Ctrl-C."""
+    try:
+        yield
+    except (SSHException, EOFError) as error:
+        raise BrokenPipeError(str(error)) from None
 
 
 class Bell:
@@ -199,7 +154,3 @@ class Bell:
 
     def wait(self, seconds: float | None) -> None:
         self._event.wait(seconds)
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error) or type(error).__name__

@@ -10,8 +10,8 @@ import ast
 import functools
 import hashlib
 import json
+import pkgutil
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from typing import Any
 
 PACKAGE = "orchestrator.on_host"
@@ -116,7 +116,9 @@ for head in iter(source.readline, b""):
 
 @functools.cache
 def _source(module: str) -> str:
-    return resources.files(PACKAGE).joinpath(f"{module}.py").read_text()
+    text = pkgutil.get_data(PACKAGE, f"{module}.py")
+    assert text is not None  # of a loader that can read files
+    return text.decode()
 
 
 @functools.cache

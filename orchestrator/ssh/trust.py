@@ -118,6 +118,7 @@ def _record(resolved: Resolved, key: HostKey) -> None:
         raise HostError(
             "known_hosts",
             f"The accepted key of {resolved.key_name} cannot be recorded in {files[0]}: {error.strerror}.",
+            next_command=f"ls -l {shlex.quote(str(files[0]))}",
         ) from None
 
 
@@ -145,4 +146,5 @@ def _revoked(resolved: Resolved, key: HostKey, entry: Entry) -> HostError:
         "host_key_revoked",
         f"The {key.kind} host key of {resolved.key_name} ({key.fingerprint}) is revoked in "
         f"{entry.file}:{entry.line}.",
+        next_command=f"ssh-keygen -lf {shlex.quote(str(entry.file))}",
     )

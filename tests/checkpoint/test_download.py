@@ -7,7 +7,6 @@ from orchestrator.checkpoint.download import (
     Progress,
     Source,
     failure,
-    is_complete,
     known_files,
     read,
 )
@@ -74,25 +73,7 @@ def test_an_unknown_code_offers_the_same_command_again() -> None:
     assert failure("new", "m", SOURCE).next_command == "deploy kimi --host gpu1"
 
 
-@pytest.mark.parametrize(
-    ("change", "revision", "complete"),
-    [
-        ({}, "main", True),
-        ({}, "c" * 40, True),
-        ({}, "other", False),
-        ({"complete": False}, "main", False),
-        ({"folder": "/elsewhere"}, "main", False),
-        ({"repository": "org/other"}, "main", False),
-    ],
-)
-def test_completeness_is_bound_to_repository_revision_and_folder(
-    change: dict, revision: str, complete: bool
-) -> None:
-    assert is_complete({**MANIFEST, **change}, "org/model", revision, "/models/kimi") is complete
-
-
-def test_no_manifest_is_not_complete() -> None:
-    assert not is_complete(None, "org/model", "main", "/models/kimi")
+def test_without_a_manifest_no_file_is_known() -> None:
     assert known_files(None, ()) == {}
 
 

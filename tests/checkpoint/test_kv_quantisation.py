@@ -57,7 +57,7 @@ def test_the_key_that_nvfp4_requires_is_never_deleted(case: Path) -> None:
     patched = {**files, **plan_edits(files).after}
 
     def legacy_blocks(data: bytes) -> list[dict]:
-        top = json.loads(data.decode("utf-8-sig"))
+        top = json.loads(data)
         return [b["quantization"] for b in (top, top.get("quantization_config") or {}) if "quantization" in b]
 
     for name, before in files.items():

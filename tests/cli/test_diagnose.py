@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from orchestrator import log_file
 from orchestrator.cli.diagnose import diagnose
 from orchestrator.errors import UsageError
 
@@ -81,3 +84,56 @@ def test_a_patch_of_ones_own(tmp_path: Path) -> None:
     found = json.loads(run(path, "--json", "--patches", str(tmp_path)).stdout)
     assert (found["verdict"], found["finding"]["patch"]) == ("fault", "parity")
     assert found["remedy"] == {"automatic": False, "actions": [], "advice": ["ask the vendor"]}
+
+
+def test_following_speaks_whenever_the_answer_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = (CASES / "mla-fp8kv-kimi-k25-tp8" / "log.txt").read_bytes()
+    half = log.index(b"\n", len(log) // 4) + 1
+    passed = [(log[:half], 0.0), (b"", 5.0), (log[half:], 0.0), (b"", 1.0)]
+    monkeypatch.setattr(log_file, "follow", lambda file: iter(passed))
+    result = run("-", "--follow", "--json")
+    assert [json.loads(line)["verdict"] for line in result.stdout.splitlines()] == ["fault"]
+    assert result.exit_code == 6
+
+
+def test_following_says_that_it_hangs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = (CASES / "hang-after-nccl-version" / "log.txt").read_bytes()
+    passed = [(log, 0.0), *((b"", float(idle)) for idle in (10, 590, 700, 800))]
+    monkeypatch.setattr(log_file, "follow", lambda file: iter(passed))
+    result = run("x.log", "--follow", "--json")
+    assert [json.loads(line)["verdict"] for line in result.stdout.splitlines()] == ["hang"]
+    assert result.exit_code == 8
+
+
+def test_an_interrupt_ends_following_with_the_answer_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(file: str) -> Iterator[tuple[bytes, float]]:
+        yield (CASES / "healthy-idle-one-hour" / "log.txt").read_bytes(), 0.0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(log_file, "follow", interrupted)
+    result = run("x.log", "-f")
+    assert "healthy" in result.stdout
+    assert result.exit_code == 0
+
+
+def test_a_bundle_is_for_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    log = tmp_path / "vllm.log"
+    log.write_bytes(
+        (CASES / "unknown-stripe-parity-tp4" / "log.txt").read_bytes() + b"api_key='geheim-1234'\n"
+    )
+    said = run(str(log), "--bundle")
+    (bundle,) = (tmp_path / "deploy" / "bundles").glob("*.tar.gz")
+    assert bundle.name in said.stderr
+    with tarfile.open(bundle) as packed:
+        contents = {Path(member.name).name: packed.extractfile(member) for member in packed}
+        assert set(contents) == {"vllm.log", "diagnosis.json"}
+        text = contents["vllm.log"]
+        assert text is not None
+        assert b"geheim" not in text.read()
+
+
+def test_standard_input_cannot_be_packed() -> None:
+    result = run("-", "--bundle", stdin=b"")
+    assert isinstance(result.exception, UsageError)
+    assert result.exception.code == "no_log_to_pack"

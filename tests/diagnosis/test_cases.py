@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose
 from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
 from orchestrator.remedy import catalogue
 
-FOLDERS = (Path(__file__).parent / "cases", *catalogue.shipped_folder().glob("cases/*"))
+FOLDERS = (Path(__file__).parent / "cases", *shipped("patches").glob("cases/*"))
 CASES = sorted(path.parent for folder in FOLDERS for path in folder.glob("*/expected.json"))
-PATCHES = catalogue.load([catalogue.shipped_folder()])
+PATCHES = catalogue.load([shipped("patches")])
 FLAGSHIP = "fp8-kv-mla"
 
 

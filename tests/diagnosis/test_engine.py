@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.remedy import catalogue
 
 CASES = Path(__file__).parent / "cases"
-PATCHES = catalogue.load([catalogue.shipped_folder()])
+PATCHES = catalogue.load([shipped("patches")])
 REFUSED = (
     "No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, dtype=torch.bfloat16,"
     " kv_cache_dtype=fp8_e4m3, block_size=None, use_mla=True, has_sink=False, use_sparse=False)."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,8 +31,23 @@ def shape(line: Line) -> tuple[str | None, int | None, str | None, str | None, s
         (b"(EngineCore pid=8) Traceback (most recent call last):", ("EngineCore", 8, None, None, "Traceback (most recent call last):")),
         (b'  File "a.py", line 3, in f', (None, None, None, None, '  File "a.py", line 3, in f')),
         (b"[rank3]: RuntimeError: x", ("rank3", None, None, None, "RuntimeError: x")),
-        (b"[rank0]:[W0320 14:14:19.2 x.cpp:1] Warning", (None, None, None, None, "[rank0]:[W0320 14:14:19.2 x.cpp:1] Warning")),
-        (b"(autoscaler +7s) Error: none", (None, None, None, None, "(autoscaler +7s) Error: none")),
+        (b"[rank0]:[W0320 14:14:19.2 x.cpp:1] Warning", ("rank0", None, "WARNING", "x.cpp:1", "Warning")),
+        (b"[rank3]:[E220 21:35:07.123 PG.cpp:632] [Rank 3] caught", ("rank3", None, "ERROR", "PG.cpp:632", "[Rank 3] caught")),
+        (b"E0220 21:35:07.1 12345 cuda.cc:12] no", (None, None, "ERROR", "cuda.cc:12", "no")),
+        (b"node-a:116:317 [1] init.cc:1041 NCCL WARN x", (None, 116, None, None, "init.cc:1041 NCCL WARN x")),
+        (b"(W pid=116) node-a:116:317 [1] NCCL INFO x", ("W", 116, None, None, "NCCL INFO x")),
+        (b"[2026-02-20 21:35:07] a.b:116:317 [-1] NCCL WARN x", (None, 116, None, None, "NCCL WARN x")),
+        (b"(autoscaler +1m7s) Error: none", ("autoscaler", None, None, None, "Error: none")),
+        (b"(raylet, ip=10.0.0.2) killed", ("raylet", None, None, None, "killed")),
+        (b"[2026-02-20 21:35:07,1 E 12 34] (raylet) n.cc:1: killed", ("raylet", 12, "ERROR", "n.cc:1", "killed")),
+        (b"2026-02-20 21:35:07,123\tERROR w.py:4 -- no", (None, None, "ERROR", "w.py:4", "no")),
+        (b"Feb 20 21:35:07 node-a kernel: [1.5] Out of memory", (None, None, None, None, "Out of memory")),
+        (b"[12345.678901] Out of memory", (None, None, None, None, "Out of memory")),
+        (b"[Fri Feb 20 21:35:07 2026] NVRM: Xid", (None, None, None, None, "NVRM: Xid")),
+        (b'{"log":"(A pid=1) INFO 01-02 15:23:56 [a.py:1] x\\n","stream":"stderr","time":"t"}', ("A", 1, "INFO", "a.py:1", "x")),
+        (b'{"level": "warn", "msg": "x", "file": "a.py"}', (None, None, "WARNING", "a.py", "x")),
+        (b'{"a": 1}', (None, None, None, None, '{"a": 1}')),
+        (b'{"broken', (None, None, None, None, '{"broken')),
         (b"2026-01-02T15:23:56.002010518Z (A pid=1) INFO 01-02 15:23:56 [a.py:1] x", ("A", 1, "INFO", "a.py:1", "x")),
         (b"2026-01-02T15:23:56.002+00:00 stderr F (A pid=1) x", ("A", 1, None, None, "x")),
         (b"vllm-1  | (A pid=1) INFO 01-02 15:23:56 [a.py:1]   x", ("A", 1, "INFO", "a.py:1", "  x")),
@@ -97,3 +114,15 @@ def test_the_nul_bytes_of_a_truncated_log_are_dropped() -> None:
 @given(st.binary(max_size=300))
 def test_any_bytes_make_a_line(raw: bytes) -> None:
     assert parse_all(raw, 1)
+
+
+def test_a_traceback_inside_a_json_record_is_read_line_by_line() -> None:
+    record = {
+        "levelname": "ERROR",
+        "message": "EngineCore failed to start.",
+        "exc_info": "Traceback\n  File\nBad: x",
+    }
+    found = parse_all(json.dumps(record).encode(), 9)
+    assert [(line.number, line.level, line.message) for line in found] == [
+        (9, "ERROR", text) for text in ("EngineCore failed to start.", "Traceback", "  File", "Bad: x")
+    ]

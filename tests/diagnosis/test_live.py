@@ -28,7 +28,7 @@ def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int
     """The findings, each with the number of the line after which it was given."""
     live, found = Live(context, PATCHES), []
     for number, raw in enumerate(lines, 1):
-        live.feed(raw)
+        live.feed(raw + b"\n")
         if diagnosis := live.look():
             found.append((number, diagnosis))
     return live, found

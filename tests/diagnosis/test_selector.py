@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.data_folders import shipped
 from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incidents import Incident, Raised
 from orchestrator.diagnosis.matching import Scene, recognise
@@ -19,7 +20,7 @@ REFUSALS: list[dict[str, Any]] = [
     .read_text(encoding="utf-8")
     .splitlines()
 ]
-PATCHES = tuple(p for p in catalogue.load([catalogue.shipped_folder()]) if p.id == "fp8-kv-mla")
+PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
 NOWHERE = Scene(None, None, {}, None)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from orchestrator.engine import sizing
-from orchestrator.engine.sizing import Overhead, fit, replan_context
+from orchestrator.engine.sizing import Overhead, fit
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "sizing.yaml")
 
@@ -80,14 +80,16 @@ def test_bytes_of_a_token() -> None:
     assert sizing.gqa_bytes_per_token(**qwen, tensor=4, bytes_each=2) == 48128
 
 
-@pytest.mark.parametrize(("context", "planned"), [(131072, 131072), (180000, 151760), (262144, 151760)])
-def test_a_context_that_does_not_fit_safely_is_planned_anew(context: int, planned: int) -> None:
-    assert replan_context(judge({**CASES[0], "context": context})) == planned
+@pytest.mark.parametrize(("context", "longest"), [(131072, 151760), (180000, 151760), (262144, 151760)])
+def test_the_longest_context_that_fits_does_not_depend_on_the_one_asked_for(
+    context: int, longest: int
+) -> None:
+    assert judge({**CASES[0], "context": context}).max_model_len == longest
 
 
-def test_nothing_is_planned_where_nothing_fits_or_is_known() -> None:
-    assert replan_context(judge({**CASES[0], "gpus": 4})) is None
-    assert replan_context(judge({**CASES[0], "kv": None})) is None
+def test_no_context_is_named_where_nothing_fits_or_is_known() -> None:
+    assert judge({**CASES[0], "gpus": 4}).max_model_len is None
+    assert judge({**CASES[0], "kv": None}).max_model_len is None
 
 
 @given(
@@ -97,16 +99,16 @@ def test_nothing_is_planned_where_nothing_fits_or_is_known() -> None:
     context=st.integers(1, 2**21),
     gpus=st.sampled_from([1, 2, 4, 8]),
 )
-def test_a_planned_context_fits(memory: float, weights: int, kv: int, context: int, gpus: int) -> None:
+def test_the_longest_context_fits(memory: float, weights: int, kv: int, context: int, gpus: int) -> None:
     numbers = {
         "memory_gib": memory, "weights_bytes": weights, "kv_bytes_per_token": kv, "gpus": gpus,
         "utilisation": 0.9,
     }  # fmt: skip
     judged = fit(**numbers, context=context)  # type: ignore[arg-type]
-    planned = replan_context(judged)
-    if planned is None:
+    longest = judged.max_model_len
+    if longest is None:
         assert judged.verdict != "fits" or context < sizing.BLOCK
         return
-    assert planned <= context
-    assert fit(**numbers, context=planned).verdict == "fits"  # type: ignore[arg-type]
-    assert (planned == context) or planned % sizing.BLOCK == 0
+    assert longest % sizing.BLOCK == 0
+    assert fit(**numbers, context=longest).verdict == "fits"  # type: ignore[arg-type]
+    assert fit(**numbers, context=longest + sizing.BLOCK).verdict != "fits"  # type: ignore[arg-type]

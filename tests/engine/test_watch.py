@@ -40,7 +40,7 @@ class Followed:
 
     def __init__(self) -> None:
         self.states, self.log = Feed(), Feed()
-        self.lines: list[bytes] = []
+        self.text = b""
         self.arrived = threading.Event()
 
     def stream_script(self, module: str, request: Mapping[str, Any]) -> Feed:
@@ -49,28 +49,28 @@ class Followed:
     def stream(self, argv: Sequence[str]) -> Feed:
         return self.log
 
-    def heard(self, lines: Sequence[bytes]) -> None:
-        self.lines += lines
+    def heard(self, chunk: bytes) -> None:
+        self.text += chunk
         self.arrived.set()
 
-    def watch(self, *, given_up: Callable[[], bool] = lambda: False, on_lines: Any = None) -> Watch:
+    def watch(self, *, given_up: Callable[[], bool] = lambda: False, on_log: Any = None) -> Watch:
         host = cast(Host, self)
         return Watch(
             host,
             log="/log",
             request={},
-            on_lines=on_lines or self.heard,
+            on_log=on_log or self.heard,
             on_wait=lambda seconds: None,
             given_up=given_up,
         )
 
 
-def test_lines_are_handed_on_while_nobody_waits_for_the_engine() -> None:
+def test_the_log_is_handed_on_while_nobody_waits_for_the_engine() -> None:
     one = Followed()
     with one.watch() as watch:
         one.log.put(b"first\nsec")
         assert one.arrived.wait(SECONDS)
-        assert one.lines == [b"first"]
+        assert one.text == b"first\nsec"
         assert list(watch.log_lines()) == [b"first\n", b"sec"]
 
 
@@ -80,7 +80,7 @@ def test_what_the_engine_wrote_before_it_ended_is_taken_to_the_last_byte() -> No
         one.states.put({"exited": 1, "log_bytes": 9})
         threading.Timer(0.05, one.log.put, (b"one\n", b"two\nt")).start()
         assert watch.until_ready(SECONDS) == Seen("exited", exit_code=1)
-        assert one.lines == [b"one", b"two", b"t"]
+        assert one.text == b"one\ntwo\nt\n"
 
 
 def test_a_launch_that_is_given_up_is_not_waited_for() -> None:
@@ -90,20 +90,12 @@ def test_a_launch_that_is_given_up_is_not_waited_for() -> None:
         assert watch.until_ready(SECONDS) == Seen("lingering")
 
 
-def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
-    one = Followed()
-    with one.watch():
-        one.log.put(*[b"x" * (1 << 19)] * 3)
-        assert one.arrived.wait(SECONDS)
-        assert [len(line) for line in one.lines] == [1 << 20]
-
-
-def test_an_error_while_lines_are_told_reaches_who_follows() -> None:
-    def broken(lines: Sequence[bytes]) -> None:
+def test_an_error_while_the_log_is_told_reaches_who_follows() -> None:
+    def broken(chunk: bytes) -> None:
         raise BrokenPipeError
 
     one = Followed()
-    with one.watch(on_lines=broken) as watch:
+    with one.watch(on_log=broken) as watch:
         one.log.put(b"line\n")
         with pytest.raises(BrokenPipeError):
             watch.until_ready(SECONDS)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.facts.disk import Disk
-from orchestrator.facts.gather import Facts, gather
+from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -25,6 +25,11 @@ case "$*" in
   *topo*) printf '\\tGPU0\\tGPU1\\nGPU0\\t X \\tNV18\\nGPU1\\tNV18\\t X \\n' ;;
 esac
 """
+
+
+def gather(host: LocalHost, *, engine_python: str | None, folder: str) -> Facts:
+    told = host.script("read_facts", questions(engine_python=engine_python, folder=folder))
+    return read(told, engine_python=engine_python)
 
 
 def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import codecs
 import os
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from orchestrator.on_host import hub_files
 from orchestrator.on_host.hub_files import RemoteFile
+from orchestrator.on_host.shards import git_blob
 
 SHA = "a" * 64
 
@@ -135,3 +137,17 @@ def test_what_an_earlier_commit_had_is_fetched_anew(tmp_path: Path) -> None:
 def test_what_cannot_be_what_its_name_says_is_fetched(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     assert compared(tmp_path, RemoteFile(name, 5, SHA, "c" * 40)) == "fetch"
+
+
+@pytest.mark.parametrize(
+    "bad", [codecs.BOM_UTF8 + b"{}", "{}".encode("utf-16"), b"{", b""], ids=["bom", "utf-16", "cut", "empty"]
+)
+def test_what_no_engine_reads_is_fetched_again_unless_it_is_the_repositorys_own(
+    tmp_path: Path, bad: bytes
+) -> None:
+    (tmp_path / "config.json").write_bytes(bad)
+    own = RemoteFile("config.json", len(bad), None, git_blob(str(tmp_path / "config.json")))
+    other = own._replace(size=2, blob="0" * 40)
+    folder = str(tmp_path)
+    assert hub_files.compare(folder, [other], (), {}) == ([other], [], [])
+    assert hub_files.compare(folder, [own], (), {}) == ([], [], [])

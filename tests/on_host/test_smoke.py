@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -105,5 +106,13 @@ def test_over_http(
 def test_nobody_there() -> None:
     request = {"port": free_port(), "host": "127.0.0.1", "model": "m", "prompt": "x", "max_tokens": 1}
     answer = smoke.main({**request, "timeout": 5, "api_key": None})
-    assert (answer["ok"], answer["status"]) == (False, None)
+    assert (answer["ok"], answer["status"], answer["late"]) == (False, None, False)
     assert "refused" in answer["error"]
+
+
+def test_a_server_that_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        request = {"port": mute.getsockname()[1], "host": "127.0.0.1", "model": "m", "prompt": "x"}
+        answer = smoke.main({**request, "max_tokens": 1, "timeout": 0.2, "api_key": None})
+    assert (answer["ok"], answer["status"], answer["late"]) == (False, None, True)
+    assert answer["error"] == "no completion came within 0.2 s"

@@ -49,7 +49,7 @@ def test_what_it_comes_to(text: str, value: float | bool | None) -> None:
     ],
 )
 def test_more_than_arithmetic_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="formula|not understood"):
+    with pytest.raises(ValueError, match=r"formula|not understood"):
         formula.check(text)
 
 

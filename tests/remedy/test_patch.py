@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.data_folders import shipped
 from orchestrator.errors import UsageError
 from orchestrator.remedy import catalogue
-from orchestrator.remedy.patch import EDITS, Patch
+from orchestrator.remedy.action import EDITS
+from orchestrator.remedy.patch import Patch
 
-SHIPPED = catalogue.load([catalogue.shipped_folder()])
+SHIPPED = catalogue.load([shipped("patches")])
 GOOD = """\
 id: mine
 title: A failure of mine
@@ -67,7 +69,8 @@ def test_a_patch_without_a_window_predicts_nothing() -> None:
 
 
 def test_the_flagships_remedy_never_asks_for_another_kv_dtype() -> None:
-    assert [(action.kind, action.op) for action in flagship().remedy if action.name] == [("flag", "remove")]
+    actions = [action for way in flagship().remedy for action in way.do]
+    assert [(action.kind, action.op) for action in actions if action.name] == [("flag", "remove")]
     sidecar = [edit for edit in EDITS["drop-kv-cache-quantisation"] if edit.file == "hf_quant_config.json"]
     assert [(edit.op, edit.value) for edit in sidecar] == [("set", None)]
 
@@ -77,7 +80,7 @@ def test_a_shipped_patch_explains_itself_and_has_cases(patch: Patch) -> None:
     assert patch.explanation
     assert patch.evidence
     assert patch.cases is not None
-    assert list((catalogue.shipped_folder() / patch.cases).glob("*/expected.json"))
+    assert list((shipped("patches") / patch.cases).glob("*/expected.json"))
 
 
 def test_a_good_patch_of_ones_own(tmp_path: Path) -> None:
@@ -112,7 +115,7 @@ def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.Mo
         ("(?P<length>", "(?P<length", "mine.yaml:5: match.0.pattern: 'need (?P<length[0-9]+)' is no regular expression"),
         ("kind: flag", "kind: flags", "mine.yaml:7: remedy.0.kind: 'flags' is not one of the known values"),
         (", op: set", "", "mine.yaml:7: remedy.0: flag needs an op; allowed: set, remove"),
-        ("{length}", "{size}", "a remedy needs {size}, which not every match's pattern names"),
+        ("{length}", "{size}", "a remedy needs {size}, which no match's pattern names"),
         ("id: mine", "id: yours", "mine.yaml:1: id: is yours; allowed: mine, the name of the file"),
         ("exception: MyError, pattern: 'need (?P<length>[0-9]+)'", "process: Worker", "mine.yaml:5: match.0: recognises nothing by itself"),
         ("category: other", "category: other\nwindow: {vllm: 0.16}", "mine.yaml:4: window.vllm: 0.16 is wrong; allowed: a valid string"),

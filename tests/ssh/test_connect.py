@@ -335,8 +335,6 @@ class TestFaults:
         for call in (
             lambda: host.run("true"),
             lambda: host.stream(["true"]),
-            lambda: host.get("/etc/hostname"),
-            lambda: host.put("x", b""),
             lambda: host.script("echo", {}, private=True),
         ):
             with pytest.raises(HostError) as lost:

@@ -85,6 +85,7 @@ class Api(ThreadingHTTPServer):
         self.server_bind()
 
     def server_bind(self) -> None:
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # as vLLM did always up to 0.24.0
         socketserver.TCPServer.server_bind(self)  # http.server's own asks DNS for this machine's name
         self.server_name, self.server_port = self.settings.host, self.settings.port
 

@@ -1,0 +1,63 @@
+"""Which words can a line not do without if it is to fit a regular expression?
+
+The regular expression's own parser says so. That parser is the standard library's; nothing public does the same.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    from re import _constants as constants  # type: ignore[attr-defined]
+    from re import _parser as parser  # type: ignore[attr-defined]
+else:
+    import sre_constants as constants
+    import sre_parse as parser
+
+SHORTEST_WORD = 4
+"""Letters of a word that is worth looking for."""
+Words = tuple[str, ...]
+"""At least one of them is in every text that fits; an empty tuple says nothing."""
+
+
+def words_of(pattern: str) -> Words:
+    """The words of which every text that fits `pattern` holds at least one, () where there are none."""
+    parsed = parser.parse(pattern)
+    if parsed.state.flags & re.IGNORECASE:
+        return ()
+    return _of_sequence(list(parsed))
+
+
+def _of_sequence(items: Sequence[Any]) -> Words:
+    """The best of what the items of a sequence need, each by itself."""
+    needed: list[Words] = []
+    run = ""
+    for kind, value in items:
+        if kind is constants.LITERAL:
+            run += chr(value)
+            continue
+        if kind is constants.AT or (kind is constants.ASSERT_NOT):
+            continue
+        needed, run = [*needed, (run,)], ""
+        needed.append(_of_item(kind, value))
+    return max((words for words in [*needed, (run,)] if words and all(words)), key=_worth, default=())
+
+
+def _of_item(kind: Any, value: Any) -> Words:
+    if kind is constants.SUBPATTERN:
+        _, added, _, inner = value
+        return () if added & re.IGNORECASE else _of_sequence(list(inner))
+    if kind is constants.BRANCH:
+        branches = [_of_sequence(list(branch)) for branch in value[1]]
+        return tuple(dict.fromkeys(word for words in branches for word in words)) if all(branches) else ()
+    if kind in (constants.MAX_REPEAT, constants.MIN_REPEAT):
+        least, _, inner = value
+        return _of_sequence(list(inner)) if least > 0 else ()
+    return ()
+
+
+def _worth(words: Words) -> tuple[int, int]:
+    return min(len(word) for word in words), -len(words)

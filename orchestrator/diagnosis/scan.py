@@ -1,0 +1,142 @@
+"""How is a log of gigabytes read as if every line had been looked at?
+
+Most lines of a log change nothing, whatever surrounds them. A block is searched for the words that a line must have to
+change anything; such a line is read, with those just above it (a traceback's heading) and those that follow while a
+traceback is open. The rest is counted and passed over. The outcome is that of reading every line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.diagnosis import incidents, startup
+from orchestrator.diagnosis.gate import Gate
+from orchestrator.diagnosis.launches import Following, Launch
+from orchestrator.diagnosis.lines import LONGEST, parse_all, without_colours
+from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.startup import Phase
+
+BLOCK = 256 << 10
+"""Bytes that are searched at a time: few enough to stay in a processor's cache."""
+_WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
+"""Signs of a log whose lines are JSON objects, within which words are spelt otherwise: it is read line by line."""
+ABOVE = incidents.HEADING_LINES + 4
+"""Lines above a telling one that are read with it."""
+
+
+class Scanner:
+    """Feed it a log's bytes as they come; `following` knows at every moment what the lines so far came to.
+
+    The last few lines are held back until more follow, or until `close`.
+    """
+
+    def __init__(self, watched: Watched) -> None:
+        self.following = Following(watched)
+        self.completed = False
+        """Whether an incident was completed since somebody last set it to False."""
+        self._gate = Gate([*startup.TELLING, *incidents.TELLING, *watched.patterns])
+        self._held = b""
+        self._searched = 0
+        self._number = 0
+        self._overlong = False
+        self._wrapped = False
+        self._phases: list[Phase] = []
+
+    def feed(self, chunk: bytes) -> list[Phase]:
+        """Take bytes in; gives the phases that the launch went through with them, the present one last."""
+        for start in range(0, len(chunk), BLOCK):
+            self._take(chunk[start : start + BLOCK])
+        passed, self._phases = self._phases or [self.following.startup.phase], []
+        return passed
+
+    def catch_up(self) -> None:
+        """Read the lines that were held back; one without its end waits on."""
+        end = self._held.rfind(b"\n") + 1
+        block, self._held, self._searched = self._held, self._held[end:], 0
+        self._read(block, 0, end)
+
+    def close(self) -> None:
+        """There is no more: read what was held back, a line without its end too."""
+        if self._held and not self._held.endswith(b"\n"):
+            self._held += b"\n"
+        self.catch_up()
+
+    def _take(self, chunk: bytes) -> None:
+        if b"\0" in chunk:  # a truncated log has gigabytes of them
+            chunk = chunk.replace(b"\0", b"")
+        if self._overlong:
+            end = chunk.find(b"\n")
+            if end < 0:
+                return
+            chunk, self._overlong = chunk[end:], False
+        block = self._held + chunk
+        if b"\x1b" in chunk:
+            block, self._searched = without_colours(block), 0
+        end = block.rfind(b"\n") + 1
+        self._wrapped = self._wrapped or any(word in chunk for word in _WRAPPED)
+        left = self._pass(block, end, self._gate.hits(block, self._searched)) if end else 0
+        if len(block) - end > LONGEST:  # of a line without an end no more is kept than counts
+            block, self._overlong = block[: end + LONGEST], True
+        self._held, self._searched = block[left:], end - left
+
+    def _pass(self, block: bytes, end: int, hits: list[int]) -> int:
+        """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
+        position = self._read_on(block, 0, end) if not self._wrapped else self._read(block, 0, end)
+        for hit in hits:
+            if not position <= hit < end:
+                continue
+            start = _lines_above(block, block.rfind(b"\n", 0, hit) + 1, ABOVE, position)
+            self._skip(block, position, start)
+            position = self._read_on(block, self._read(block, start, block.find(b"\n", hit) + 1), end)
+        start = _lines_above(block, end, ABOVE, position)
+        self._skip(block, position, start)
+        return start
+
+    def _read_on(self, block: bytes, position: int, end: int) -> int:
+        """Read while a traceback is open."""
+        while position < end and not self.following.settled(self._number + 1):
+            position = self._read(block, position, block.find(b"\n", position) + 1)
+        return position
+
+    def _read(self, block: bytes, start: int, end: int) -> int:
+        while start < end:
+            line_end = block.find(b"\n", start)
+            self._number += 1
+            for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number):
+                self.completed = self.following.feed(line) or self.completed
+            phase = self.following.startup.phase
+            if not self._phases or phase != self._phases[-1]:
+                self._phases.append(phase)
+            start = line_end + 1
+        return end
+
+    def _skip(self, block: bytes, start: int, end: int) -> None:
+        """Pass over lines of which it is enough to know that they were there, and which was the last."""
+        count = block.count(b"\n", start, end)
+        number, stop = self._number + count, end
+        while stop > start:
+            line_start = block.rfind(b"\n", start, stop - 1) + 1 or start
+            last = parse_all(block[line_start : min(stop - 1, line_start + LONGEST)], number)[-1]
+            if last.message.strip():
+                self.following.skip(last)
+                break
+            number, stop = number - 1, line_start
+        self._number += count
+
+
+def _lines_above(block: bytes, position: int, count: int, least: int) -> int:
+    """The start of the line that stands `count` lines above the one that begins at `position`, at least `least`."""
+    for _ in range(count):
+        if position <= least:
+            return least
+        position = block.rfind(b"\n", least, position - 1) + 1 or least
+    return max(position, least)
+
+
+def scan(chunks: Iterable[bytes], watched: Watched) -> Launch:
+    """The last launch of a log that may hold several, given as its bytes."""
+    scanner = Scanner(watched)
+    for chunk in chunks:
+        scanner.feed(chunk)
+    scanner.close()
+    return scanner.following.so_far()

@@ -1,0 +1,13 @@
+"""How often and how long is a launch tried?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How often and how long to try; `ready_seconds` None takes the playbook's ready_timeout."""
+
+    max_attempts: int = 4
+    ready_seconds: float | None = None

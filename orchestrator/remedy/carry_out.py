@@ -1,0 +1,91 @@
+"""How is done what a remedy asks for besides settings: cleaning, and fetching damaged files again?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.errors import CheckpointError
+from orchestrator.plan import Plan
+from orchestrator.remedy.change import Change
+from orchestrator.report.events import Report
+from orchestrator.ssh.host import Host
+from orchestrator.survey import Survey
+
+GPU_WAIT_SECONDS = 60.0
+DEADLINE_SECONDS = 300.0
+HASH_SECONDS = 3600.0
+"""For hashing the files that a remedy names: a shard of 5 GB takes ten seconds, "*" means all of them."""
+BY_STOPPING = ("shm", "orphan_processes")
+"""What is cleaned with every launch that is stopped."""
+
+
+def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change) -> None:
+    """Clean what the remedy names, as far as stopping the launch has not done it."""
+    names = [name for name in change.cleanups if name not in BY_STOPPING]
+    if not names:
+        return
+    with report.step(
+        "clean", ", ".join(name.replace("_", " ") for name in names), limit=DEADLINE_SECONDS
+    ) as step:
+        request = {
+            "playbook": playbook,
+            "names": names,
+            "folder": plan.folder,
+            "environment": {one.name: one.sent for one in plan.environment if not one.secret},
+            "seconds": GPU_WAIT_SECONDS,
+        }
+        answer: dict[str, Any] = host.script("cleanup", request, deadline=DEADLINE_SECONDS)
+        step.done = "; ".join(_cleaned(name, answer[name]) for name in names)
+        step.data = answer
+
+
+def _cleaned(name: str, done: Mapping[str, Any] | None) -> str:
+    what = name.replace("_", " ")
+    if done is None:
+        return f"{what}: nvidia-smi does not answer"
+    if name == "gpu_memory_wait":
+        held = ", ".join(f"pid {one['pid']} ({one['command']}, {one['user']})" for one in done["holders"])
+        return f"waited {done['seconds']:.0f} s for GPU memory{f'; held by {held}' if held else ''}"
+    kept = "".join(f", {one['path']} stays: {one['reason']}" for one in done["kept"])
+    return f"{what}: {len(done['removed'])} removed{kept}"
+
+
+def discard(
+    host: Host, playbook: str, report: Report, found: Survey, change: Change, *, foreign_folder: bool
+) -> None:
+    """Take away the named files whose content is not upstream's, so that they are fetched again.
+
+    Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it.
+    """
+    known = (found.checkpoint.manifest or {}).get("files") or {}
+    names = [name for name in known if "*" in change.redownloads or name in change.redownloads]
+    files = {
+        name: {"size": known[name].get("size"), "sha256": known[name].get("sha256")}
+        for name in names
+        if name not in found.patched
+    }
+    with report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
+        request = {
+            "playbook": playbook,
+            "folder": found.checkpoint.folder,
+            "files": files,
+            "foreign_folder": foreign_folder,
+        }
+        answer: dict[str, Any] = host.script("discard", request, deadline=HASH_SECONDS)
+        step.data = answer
+        step.done = f"{', '.join(answer['discarded']) or 'none'} damaged; taken away to be fetched again"
+        if not answer["discarded"]:
+            step.state, step.done = "failed", "every file is what the Hub has"
+    if not answer["discarded"] and not found.checkpoint.missing:
+        wanted = ", ".join(change.redownloads).replace("*", "the shards")
+        sound = (
+            "is what the Hub has"
+            if answer["sound"]
+            else "was not fetched by deploy, so nothing is known to compare it with"
+        )
+        raise CheckpointError(
+            "not_damaged",
+            f"{host.name}: the engine cannot read {wanted} in {found.checkpoint.folder}, which {sound}",
+            next_command=f"ls -l {found.checkpoint.folder}  # on {host.name}",
+        )

@@ -1,0 +1,157 @@
+"""A server that answers as ours would, and is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from tests.bad_input.refused import ONE_CARD, engine_that_first, refused, the_error
+from tests.test_deployment import Case
+
+
+def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:
+    with foreign_server(whole.content["port"], "tiny") as asked:
+        error = refused(whole, exit_code=4, code="port_taken")
+        assert f"pid {os.getpid()}" in error["message"]
+        assert f"--set port={int(str(whole.content['port'])) + 1}" in error["next"]
+        assert "POST /v1/completions" not in asked  # nothing of ours was sent to it
+
+
+def test_a_foreign_server_that_comes_while_the_launch_is_under_way(whole: Case, tmp_path: Path) -> None:
+    whole.content["engine"] = {"python": engine_that_first(tmp_path, "import time; time.sleep(60)")}
+    whole.write()
+    started = threading.Event()
+    asked: list[str] = []
+
+    def appear() -> None:
+        while not (whole.state / "launches" / "1" / "process.json").exists():
+            time.sleep(0.02)
+        with foreign_server(whole.content["port"], "tiny") as seen:
+            started.wait(20)
+            asked.extend(seen)
+
+    other = threading.Thread(target=appear)
+    other.start()
+    try:
+        left = whole.deploy("PLAYBOOK", "--json")
+        assert left.code == 6, left.out[-2000:] + left.err
+        error = the_error(left)
+        assert error["code"] == "foreign_server"
+        assert f"pid {os.getpid()}" in error["message"]
+        assert error["next"].startswith(f"deploy stop {whole.path}")
+    finally:
+        started.set()
+        other.join()
+        assert whole.deploy("stop", "PLAYBOOK").code == 0
+    assert "POST /v1/completions" not in asked
+
+
+HELD = """
+import os, time
+from vllm.stand_in import api_server
+answer = api_server.Handler.do_GET
+def held(self):
+    while not os.path.exists({0!r}):
+        time.sleep(0.02)
+    answer(self)
+api_server.Handler.do_GET = held
+"""
+
+
+def test_a_foreign_server_that_shares_the_port_of_a_launch_under_way(whole: Case, tmp_path: Path) -> None:
+    """Ours listens already, and has not answered yet: the kernel gives each connection to one of the two."""
+    both = tmp_path / "both"
+    whole.content |= {"engine": {"python": engine_that_first(tmp_path, HELD.format(str(both)))}, **ONE_CARD}
+    whole.write()
+    over = threading.Event()
+    asked: list[str] = []
+
+    def appear() -> None:
+        log = whole.state / "launches" / "1" / "vllm.log"
+        while not (log.exists() and b"startup complete" in log.read_bytes()):
+            time.sleep(0.02)
+        with foreign_server(whole.content["port"], "another-model", shares=True) as seen:
+            both.touch()
+            over.wait(30)
+            asked.extend(seen)
+
+    other = threading.Thread(target=appear)
+    other.start()
+    try:
+        left = whole.deploy("PLAYBOOK", "--json")
+        assert left.code == 6, left.out[-2000:] + left.err
+        error = the_error(left)
+        assert error["code"] == "foreign_server"
+        assert f"pid {os.getpid()}" in error["message"]
+        status = json.loads(whole.deploy("status", "PLAYBOOK", "--json").out)
+        assert status["members"]
+        assert status["state"] == "running, not healthy"
+        assert (status["listener"]["ours"], status["listener"]["pid"]) == (False, os.getpid())
+    finally:
+        over.set()
+        other.join()
+        assert whole.deploy("stop", "PLAYBOOK").code == 0
+    assert not [one for one in asked if one.startswith("POST")]
+
+
+def test_a_foreign_server_that_joins_a_healthy_launch(whole: Case) -> None:
+    whole.content |= ONE_CARD
+    whole.write()
+    assert whole.deploy("PLAYBOOK").code == 0
+    members = json.loads(whole.deploy("status", "PLAYBOOK", "--json").out)["members"]
+    with foreign_server(whole.content["port"], "another-model", shares=True) as asked:
+        left = whole.deploy("PLAYBOOK", "--set", "port=1234", "--json")
+        assert left.code == 4, left.out + left.err
+        error = the_error(left)
+        assert error["code"] == "port_shared"
+        assert f"pid {os.getpid()}" in error["message"]
+        assert f"port {whole.content['port']} of launch 1" in error["message"]
+        assert error["next"].startswith(f"deploy stop {whole.path}")
+        assert not [one for one in asked if one.startswith("POST")]
+    again = whole.deploy("PLAYBOOK", "--json")
+    assert again.code == 0, again.out + again.err
+    assert [one["changed"] for one in again.of("result")] == [False]
+    now = json.loads(whole.deploy("status", "PLAYBOOK", "--json").out)["members"]
+    assert [one["pid"] for one in now] == [one["pid"] for one in members]
+
+
+@contextmanager
+def foreign_server(port: object, model: str, *, shares: bool = False) -> Iterator[list[str]]:
+    """Somebody else's server of that model id; gives what it was asked. It may share its port (SO_REUSEPORT)."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(f"{self.command} {self.path}")
+            body = json.dumps({"object": "list", "data": [{"id": model}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def server_bind(self) -> None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(shares))
+            super().server_bind()
+
+    with Server(("127.0.0.1", int(str(port))), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,79 @@
+"""A catalogue that was read once is recalled as long as no byte of it changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.data_folders import shipped
+from orchestrator.errors import UsageError
+from orchestrator.remedy import catalogue, kept
+
+MINE = """\
+id: mine
+title: A failure of mine
+category: other
+match: [{exception: MyError, line: 'never mind the word'}]
+remedy: [{do: [{kind: flag, name: --max-model-len, op: set, formula: "floor(a, 16)"}]}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "deploy" / "patches"
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files that were read as patches."""
+    paths: list[Path] = []
+    load = catalogue.load_model
+
+    def noted(path: Path, *args: object, **more: object) -> object:
+        paths.append(path)
+        return load(path, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(catalogue, "load_model", noted)
+    return paths
+
+
+def test_it_is_recalled_as_it_was(tmp_path: Path, read: list[Path]) -> None:
+    folders = [tmp_path, shipped("patches")]
+    (tmp_path / "mine.yaml").write_text(MINE)
+    first = catalogue.load(folders)
+    count = len(read)
+    assert count > 1
+    assert catalogue.load(folders) == first
+    assert len(read) == count
+
+
+def test_any_change_is_seen(tmp_path: Path, read: list[Path]) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE)
+    catalogue.load([tmp_path])
+    (tmp_path / "mine.yaml").write_text(MINE.replace("of mine", "of yours"))
+    assert [patch.title for patch in catalogue.load([tmp_path])] == ["A failure of yours"]
+    (tmp_path / "mine.yaml").write_text(MINE.replace("title:", "titel:"))
+    with pytest.raises(UsageError):
+        catalogue.load([tmp_path])
+
+
+def test_a_damaged_or_unwritable_cache_costs_time_alone(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE)
+    whole = catalogue.load([tmp_path])
+    (file,) = cache_folder.glob("*.json")
+    file.write_bytes(file.read_bytes()[:40])
+    assert catalogue.load([tmp_path]) == whole
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
+    assert catalogue.load([tmp_path]) == whole
+
+
+def test_old_catalogues_are_thrown_away(tmp_path: Path, cache_folder: Path) -> None:
+    for number in range(12):
+        (tmp_path / "mine.yaml").write_text(MINE.replace("of mine", f"nr {number}"))
+        catalogue.load([tmp_path])
+    assert len(list(cache_folder.iterdir())) == kept._KEPT

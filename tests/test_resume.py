@@ -1,0 +1,354 @@
+"""The same command, after its first run was ended at the start, middle or end of a step, picks up where the host is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from orchestrator.journal import fold
+from orchestrator.on_host import launches, stop
+from tests import stand_in
+from tests.hub import Hub
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+from tests.striking import WAYS, Pauses, Reached, Run, Told, Way, until
+from tests.test_deployment import REPOSITORY, Case, original
+from tests.test_deployment import repositories as repositories
+
+CONFIGS = ("config.json", "hf_quant_config.json")
+USUAL = {"kill": -signal.SIGKILL, "closed": 3, "interrupt": 130}
+"""Exit codes of a struck run."""
+PATCHED = ["patch", "launch", "outcome"]
+UNSTARTED = ["patch", "launch", "outcome", "stop", "launch", "outcome"]
+"""Of a launch on record whose engine never was: it is followed to its end, cleaned, and made again."""
+REPAIRED = ["launch", "outcome", "stop", "patch", "launch", "outcome"]
+TOLD_AGAIN = [*REPAIRED[:2], *REPAIRED[1:]]
+"""The failure is read again from the log of the launch, which is not made again."""
+CLEANED_AGAIN = [*REPAIRED[:3], *REPAIRED[1:]]
+BEHIND_SECONDS = 0.3
+"""How long a second run is watched while a program of the first is still at work: it must not get past the lock."""
+
+Fate = Literal["goes on", "late", "dies"]
+"""Of a host's program that was in the middle: it goes on at once, while the second run is there already, or never."""
+
+
+@dataclass(frozen=True)
+class Strike:
+    """A row: where the first run is struck, and what is different afterwards."""
+
+    step: str
+    at: Literal["start", "middle", "end"]
+    way: Way
+    moment: Told | Reached | Literal["download", "following"]
+    scenario: Literal["predicted", "fresh", "failing", "stubborn"] = "predicted"
+    fate: Fate = "goes on"
+    journal: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{self.step}-{self.at}-{self.way}-{self.fate}".replace(" ", "-")
+
+
+def around(
+    step: str, told: str, first_way: int, middle: Reached | Literal["download", "following"], **more: object
+) -> list[Strike]:
+    """A step's start, middle and end, each struck in another way."""
+    ways = [WAYS[(first_way + turn) % 3] for turn in range(3)]
+    return [
+        Strike(step, "start", ways[0], Told(told, "started"), **more),  # type: ignore[arg-type]
+        Strike(step, "middle", ways[1], middle, **more),  # type: ignore[arg-type]
+        Strike(step, "end", ways[2], Told(told, "ended"), **more),  # type: ignore[arg-type]
+    ]
+
+
+SECOND_FILE = Reached("config_files", "os.rename", "/config.json'")
+"""The sidecar is exchanged, the file that decides is not yet."""
+LAST_BACK = Reached("config_files", "os.rename", "/hf_quant_config.json'")
+NOT_STARTED = Reached("launch", "subprocess.Popen", "deploy-launch")
+NOT_RECORDED = Reached("launch", "os.rename", "process.json", 2)
+CLEANED = Reached("stop", "open", "journal.jsonl")
+
+STRIKES = [
+    *around("survey", "look at", 0, Reached("look", "open", "journal.jsonl")),
+    *around("lock", "lock", 1, Reached("lock", "os.truncate", "")),
+    *around("download", "download", 2, "download", scenario="fresh"),
+    *around("verify", "verify", 0, Reached("verify", "open", "model-00003"), scenario="fresh"),
+    *around("patch", "patch", 1, SECOND_FILE),
+    *around("launch", "start", 2, NOT_STARTED),
+    *around("follow", "launch 1", 0, "following"),
+    *around("smoke", "smoke", 1, Reached("smoke", "socket.connect", "127.0.0.1")),
+    Strike("clean", "start", "interrupt", Told("clean", "started"), "failing", journal=TOLD_AGAIN),
+    Strike("clean", "middle", "kill", CLEANED, "failing", journal=CLEANED_AGAIN),
+    Strike("clean", "end", "closed", Told("clean", "ended"), "failing", journal=CLEANED_AGAIN),
+    Strike("repair", "start", "kill", Told("patch", "started"), "failing", journal=CLEANED_AGAIN),
+    Strike("repair", "middle", "closed", SECOND_FILE, "failing"),
+    Strike("repair", "end", "interrupt", Told("patch", "ended"), "failing"),
+    *around("relaunch", "launch 2", 1, Reached("watch", "open", "process.json"), scenario="failing"),
+]
+STRIKES += [
+    Strike("patch", "middle", "kill", SECOND_FILE, fate="late"),
+    Strike("patch", "middle", "closed", SECOND_FILE, fate="dies", journal=["patch", *PATCHED]),
+    Strike("launch", "middle", "closed", NOT_STARTED, fate="late"),
+    Strike("launch", "middle", "kill", NOT_RECORDED),
+    Strike("launch", "middle", "interrupt", NOT_STARTED, fate="dies", journal=UNSTARTED),
+    Strike("clean", "middle", "interrupt", CLEANED, "failing", fate="late", journal=CLEANED_AGAIN),
+    Strike("clean", "middle", "kill", CLEANED, "failing", fate="dies", journal=TOLD_AGAIN),
+]
+TAKEN_BACK = [
+    *around("revert", "revert", 2, LAST_BACK, scenario="stubborn"),
+    Strike("revert", "middle", "kill", LAST_BACK, "stubborn", fate="late"),
+    Strike("revert", "middle", "closed", LAST_BACK, "stubborn", fate="dies"),
+]
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> stand_in.StandIn:
+    return stand_in.make(tmp_path_factory.mktemp("env") / "vllm-0.16.0")
+
+
+@pytest.fixture(scope="module")
+def pauses(engine: stand_in.StandIn) -> Pauses:
+    return Pauses(engine)
+
+
+@pytest.fixture(scope="module")
+def server(engine: stand_in.StandIn, pauses: Pauses) -> Iterator[Sshd]:
+    running = launch_sshd(Settings(environment={"PATH": engine.path}))
+    yield running
+    end_sshd(running)
+
+
+class Struck:
+    """A case whose runs are processes that can be struck."""
+
+    def __init__(self, case: Case, pauses: Pauses, repositories: Path) -> None:
+        self.case = case
+        self.pauses = pauses
+        self.repositories = repositories
+        self.runs: list[Run] = []
+
+    def run(self, *words: str, moments: tuple[Told, ...] = ()) -> Run:
+        run = Run(self.case, len(self.runs), "PLAYBOOK", *words, moments=moments)
+        self.runs.append(run)
+        return run
+
+    def place(self) -> None:
+        """The checkpoint is there already."""
+        shutil.copytree(self.repositories / REPOSITORY, self.case.checkpoint)
+
+    def sessions(self) -> set[int]:
+        """The sessions of living processes whose command line names the checkpoint: one for each engine."""
+        found = set()
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                if os.fsencode(self.case.checkpoint) in path.read_bytes():
+                    found.add(os.getsid(int(path.parent.name)))
+            except OSError:
+                continue
+        return found
+
+    def engines_started(self) -> int:
+        """How many engines ever came to life: each says so in the log of its own launch."""
+        logs = self.case.state.glob("launches/*/vllm.log")
+        return sum(log.read_bytes().count(b"non-default args") for log in logs)
+
+    def close(self) -> None:
+        self.pauses.clear()
+        for run in self.runs:
+            run.close()
+        until(lambda: not self.case.server.session_pids())
+        request = {"playbook": self.case.name, "launch": None, "grace_seconds": 0, "kill_seconds": 5}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_STATE_HOME", str(self.case.server.state_home))
+            while launches.choose(self.case.state, None, launches.table()) and self.sessions():
+                stop.main(request)
+
+
+@pytest.fixture
+def struck(
+    request: pytest.FixtureRequest,
+    server: Sshd,
+    engine: stand_in.StandIn,
+    pauses: Pauses,
+    repositories: Path,
+    tmp_path: Path,
+) -> Iterator[Struck]:
+    with Hub(repositories) as hub:
+        name = "".join(one if one.isalnum() else "-" for one in request.node.name).strip("-")
+        case = Case(name, server, engine, hub, tmp_path)
+        failing = request.node.callspec.params["row"].scenario in ("failing", "stubborn")
+        case.content.update(parallel={"tensor": 5 if failing else 1})  # rank 4 is the one that fails first
+        case.write()
+        struck = Struck(case, pauses, repositories)
+        yield struck
+        struck.close()
+
+
+@pytest.mark.parametrize("row", STRIKES, ids=str)
+def test_resume(struck: Struck, row: Strike) -> None:
+    words = ("--no-predict",) if row.scenario == "failing" else ()
+    if row.scenario != "fresh":
+        struck.place()
+
+    first, behind = strike(struck, row, words)
+    assert first.end() == USUAL[row.way], first.text[-3000:]
+    second = again(struck, row, words, behind)
+
+    assert second.end() == 0, second.text[-3000:]
+    assert [one["healthy"] for one in second.of("result")] == [True]
+    expected = row.journal or (REPAIRED if row.scenario == "failing" else PATCHED)
+    assert struck.case.actions() == expected, second.text[-3000:]
+    one_engine(
+        struck,
+        started=sum(one == "launch" for one in expected) - (row.moment is NOT_STARTED and row.fate == "dies"),
+    )
+    one_download(struck, row.scenario)
+    files_and_journal(struck)
+
+
+@pytest.mark.parametrize("row", TAKEN_BACK, ids=str)
+def test_resume_taking_back(struck: Struck, row: Strike) -> None:
+    """A patch that did not help is taken back, whatever happens; once the fault is mended the command ends healthy."""
+    struck.place()
+    struck.case.fault("stubborn")
+
+    first, behind = strike(struck, row, ())
+    ended = 6 if row.at == "end" else USUAL[row.way]  # nothing is left to be asked of the host
+    assert first.end() == ended, first.text[-3000:]
+    second = again(struck, row, (), behind)
+
+    assert second.end() == 6, second.text[-3000:]
+    assert [struck.case.config(name) for name in CONFIGS] == [
+        original(struck.repositories, name) for name in CONFIGS
+    ]
+    assert fold(struck.case.journal()).applied == ()
+    assert struck.engines_started() == 2
+    struck.case.content["environment"] = {"HF_ENDPOINT": struck.case.hub.endpoint}
+    struck.case.write()
+    third = struck.run()
+    assert third.end() == 0, third.text[-3000:]
+    one_engine(struck, started=3)
+    one_download(struck, row.scenario)
+    files_and_journal(struck)
+
+
+def strike(struck: Struck, row: Strike, words: tuple[str, ...]) -> tuple[Run, int | None]:
+    """Run the command until the row's moment and end it there; gives the host's program that is held there."""
+    case, moment = struck.case, row.moment
+    if isinstance(moment, Told):
+        run = struck.run(*words, moments=(moment,))
+        until(run.stopped)
+        run.strike(row.way)
+        return run, None
+    if moment == "following":  # the engine stands still from its first instant, so that it is not ready
+        run = struck.run(*words, moments=(Told("launch 1", "started"), Told("launch 1", "progress")))
+        until(run.stopped)
+        (session,) = struck.sessions()
+        os.killpg(session, signal.SIGSTOP)
+        run.go_on()
+        until(lambda: run.of("progress") and run.stopped())
+        run.strike(row.way)
+        return run, None
+    if moment == "download":
+        shard = sorted(path.name for path in (case.hub.repositories / REPOSITORY).glob("*.safetensors"))[3]
+        case.hub.hold = {shard: threading.Event()}
+        run = struck.run(*words)
+        assert case.hub.held.wait(30)
+        until(lambda: run.of("progress"))
+        run.strike(row.way)
+        return run, None
+    assert isinstance(moment, Reached)
+    if row.scenario == "stubborn":  # the same file was renamed by the patch
+        run = struck.run(*words, moments=(Told("revert", "started"),))
+        until(run.stopped)
+        struck.pauses.ask(moment)
+        run.go_on()
+    else:
+        struck.pauses.ask(moment)
+        run = struck.run(*words)
+    program = until(lambda: run.lives() and struck.pauses.pid())
+    if moment is SECOND_FILE:
+        assert [case.config(name) == original(struck.repositories, name) for name in CONFIGS] == [True, False]
+    run.strike(row.way)
+    if row.fate == "goes on":
+        struck.pauses.clear()
+        return run, None
+    if row.fate == "dies":
+        os.kill(program, signal.SIGKILL)
+        struck.pauses.clear()
+        return run, None
+    return run, program
+
+
+def again(struck: Struck, row: Strike, words: tuple[str, ...], behind: int | None) -> Run:
+    """The same command once more; what stood still goes on in time."""
+    if row.moment == "following":
+        second = struck.run(*words, moments=(Told("launch 1", "started"),))
+        until(second.stopped)
+        for session in struck.sessions():
+            os.killpg(session, signal.SIGCONT)
+        second.go_on()
+        return second
+    if row.moment == "download":
+        second = struck.run(*words, moments=(Told("download", "progress"),))
+        until(second.stopped)
+        for event in struck.case.hub.hold.values():
+            event.set()
+        second.go_on()
+        return second
+    if behind is not None:
+        second = struck.run(*words, moments=(Told("lock", "ended"),))
+        until(lambda: [one for one in second.of("wait") if one["step"] == "lock"])
+        watched = time.monotonic() + BEHIND_SECONDS
+        while time.monotonic() < watched:
+            assert not second.stopped(), "it works while a program of the first run is still at work"
+            time.sleep(0.02)
+        struck.pauses.clear()
+        until(second.stopped)
+        second.go_on()
+        return second
+    return struck.run(*words)
+
+
+def one_engine(struck: Struck, *, started: int) -> None:
+    assert len(struck.sessions()) == 1
+    assert struck.engines_started() == started
+
+
+def one_download(struck: Struck, scenario: str) -> None:
+    """Every file's bytes were sent once where there were none, and nothing was asked of the Hub otherwise."""
+    sent = Counter(
+        one.file for one in struck.case.hub.requests if one.file and one.method == "GET" and one.sent
+    )
+    assert bool(sent) == (scenario == "fresh")
+    assert set(sent.values()) <= {1}, sent
+
+
+def files_and_journal(struck: Struck) -> None:
+    """Both config files are patched, their originals are kept, nothing else lies about, and the journal says so."""
+    case = struck.case
+    config, sidecar = (json.loads(case.config(name)) for name in CONFIGS)
+    assert "kv_cache_scheme" not in config["quantization_config"]
+    assert sidecar["quantization"]["kv_cache_quant_algo"] is None
+    there = {path.name for path in case.checkpoint.iterdir()} - {".cache"}
+    assert there == {path.name for path in (struck.repositories / REPOSITORY).iterdir()}
+    history = fold(case.journal())
+    (patch,) = history.applied
+    assert patch.confirmed
+    assert {file.name for file in patch.files} == set(CONFIGS)
+    for file in patch.files:
+        assert file.after == hashlib.sha256(case.config(file.name)).hexdigest()
+        kept = (case.state / "backups" / file.before).read_bytes()
+        assert kept == original(struck.repositories, file.name)
+    assert history.outcome is not None and history.outcome.result == "healthy"
+    assert history.launch == history.outcome.launch
