@@ -94,6 +94,22 @@ def set_null(data: bytes, path: Path, *, name: str) -> bytes:
     return _checked(text, text[: member.value] + "null" + text[member.end :], path, name, gone=False)
 
 
+def add_null(data: bytes, path: Path, *, name: str) -> bytes:
+    """The file with one more member, null, at the head of the object that `path` leads into; it must not be there yet.
+
+    Raises CheckpointError("config_broken") as `remove` does.
+    """
+    text = decode(data, name=name)
+    parent = _start(text, path[:-1], name)
+    siblings = children(text, parent)
+    if text[parent] != "{" or any(child.key == path[-1] for child in siblings):
+        raise CheckpointError("config_broken", f"{name} has no room for a new {path[-1]!r} there")
+    gap = text[parent + 1 : siblings[0].start] if siblings else ""
+    member = f"{json.dumps(path[-1])}: null"
+    after = text[: parent + 1] + gap + member + ("," if siblings else "") + text[parent + 1 :]
+    return _checked(text, after, path, name, gone=False, new=True)
+
+
 def children(text: str, start: int) -> list[Child]:
     """The members or elements of the object or array that opens at `start`, in file order."""
     found: list[Child] = []
@@ -157,10 +173,12 @@ def _deepest(text: str) -> tuple[int, int]:
     return _place(text, offset)
 
 
-def _checked(before: str, after: str, path: Path, name: str, *, gone: bool) -> bytes:
+def _checked(before: str, after: str, path: Path, name: str, *, gone: bool, new: bool = False) -> bytes:
     """The bytes of `after`, once it is certain that nothing but the member at `path` changed."""
-    expected = _edited(_exact(before), path, gone)
-    if _exact(after) != expected:
+    was, now = _exact(before), _exact(after)
+    # what was added and is taken away again must leave what was there
+    same = _edited(now, path, True) == was if new else now == _edited(was, path, gone)
+    if not same:
         raise CheckpointError(
             "config_broken", f"{name} cannot be edited without changing more than one member"
         )

@@ -8,7 +8,7 @@ for NVFP4 (`ModelOptNvFp4Config`), so there the key becomes null; elsewhere the 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ class Edit:
 
     file: str
     path: str
-    op: Literal["remove", "null"]
+    op: Literal["remove", "null", "add"]
     before: Any
 
 
@@ -46,7 +46,12 @@ class KVEdits:
     after: Mapping[str, bytes]
 
 
-_Found = tuple[tuple[str, ...], Literal["remove", "null"], Any]
+_Found = tuple[tuple[str, ...], Literal["remove", "null", "add"], Any]
+_CHANGES: Mapping[str, Callable[..., bytes]] = {
+    "remove": json_spans.remove,
+    "null": json_spans.set_null,
+    "add": json_spans.add_null,
+}
 
 
 def plan_edits(files: Mapping[str, bytes]) -> KVEdits:
@@ -67,6 +72,18 @@ def plan_edits(files: Mapping[str, bytes]) -> KVEdits:
     if top is None or found[CONFIG]:
         found[SIDECAR] += _in_sidecar(sidecar, decides=top is None)
     return _carry_out(files, found)
+
+
+def plan_restored_key(files: Mapping[str, bytes]) -> KVEdits:
+    """The edit that gives ModelOpt's legacy sidecar back the key which somebody took out of it, as null.
+
+    Nothing to do gives no edits. Raises CheckpointError as `plan_edits` does.
+    """
+    sidecar = _object(files, SIDECAR) if SIDECAR in files else {}
+    legacy = sidecar.get("quantization")
+    lost = isinstance(legacy, dict) and _ALGO not in legacy
+    added: list[_Found] = [(("quantization", _ALGO), "add", None)] if lost else []
+    return _carry_out(files, {SIDECAR: added})
 
 
 def resolved_kv_dtype(files: Mapping[str, bytes], vllm_version: str) -> str:
@@ -216,8 +233,7 @@ def _carry_out(files: Mapping[str, bytes], found: Mapping[str, list[_Found]]) ->
     for name, members in found.items():
         data = files.get(name, b"")
         for path, op, value in members:
-            change = json_spans.remove if op == "remove" else json_spans.set_null
-            data = change(data, path, name=name)
+            data = _CHANGES[op](data, path, name=name)
             edits.append(Edit(name, "/" + "/".join(path), op, value))
         if members:
             after[name] = data

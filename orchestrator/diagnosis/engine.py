@@ -50,6 +50,8 @@ class Context:
 SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
 """Seconds without a line after which a launch in that phase hangs; 600 (NCCL's own timeout) in the others."""
 _STALL_NOTICES = 3
+STALL_SECONDS = 60.0
+"""Between two notices of a stall (VLLM_RINGBUFFER_WARNING_INTERVAL)."""
 _LONGEST_EVIDENCE = 600
 _QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the stack trace", re.DOTALL)
 
@@ -290,7 +292,10 @@ def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
     startup = launch.startup
     if startup.up_line:
         return startup.stalled >= _STALL_NOTICES
-    return idle_seconds is not None and idle_seconds > SILENCE.get(startup.phase.name, 600)
+    budget = SILENCE.get(startup.phase.name, 600)
+    # a notice a minute is no progress: it says that a rank has not answered since the last one
+    quiet = max(idle_seconds or 0.0, startup.stalled * STALL_SECONDS)
+    return quiet > budget
 
 
 def _said(line: Line) -> RootCause:

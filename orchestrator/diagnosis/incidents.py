@@ -131,16 +131,16 @@ _REFUSAL = re.compile(r"^(?P<program>[\w./-]+(?: [\w-]+)?): error: (?P<message>\
 _CRASH = re.compile(
     r"^Fatal Python error: |^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
     r"|Segfault encountered|^terminate called after throwing|^Failed: Cuda error |: command not found$"
-    r"|^nvidia-container-cli: |No module named '?vllm'?$|Watchdog caught collective operation timeout"
+    r"|^(?:ERROR: +)?\[Errno \d+\] error while attempting to bind on address|^nvidia-container-cli: |No module named '?vllm'?$|Watchdog caught collective operation timeout"
 )
 _DIED = re.compile(
     r"^(?:Worker proc|RayWorkerProc) .*died unexpectedly|^A worker died or was killed while executing a task"
-    r"|^docker: Error response from daemon|^Killed$"
+    r"|^docker: Error response from daemon|^Killed$|^\S+: line \d+: +\d+ Killed\b"
 )
 
 _CRASH_HINTS = (
     "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "terminate called", "Failed: Cuda", "not found", "rror",
-    "No module", "Watchdog", "died", "Killed", "nvidia-container",
+    "No module", "Watchdog", "died", "[Errno", "Killed", "nvidia-container",
 )  # fmt: skip
 
 TELLING = (
@@ -179,6 +179,9 @@ class _Open:
     line: Line
     title: str
     stage: Literal["frames", "message", "between"] = "frames"
+    kind: Kind = "exception"
+    quoting: list[Raised] = field(default_factory=list)
+    """The exceptions in whose text this traceback is quoted: it is another program's, and their cause."""
     entry: Frame | None = None
     frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_FRAMES_KEPT))
     chain: list[Raised] = field(default_factory=list)
@@ -214,6 +217,10 @@ class Incidents:
                 _link(current)
                 current.stage, current.last, current.lines = "frames", line.number, current.lines + 1
                 return done
+            if current and current.stage == "message" and line.level and line.number == current.last + 1:
+                _quote(current)
+                current.last, current.lines = line.number, current.lines + 1
+                return done
             self._finish(key, done)
             self._start(key, line, (opening["title"] or "").strip(" +:|"))
             return done
@@ -227,7 +234,7 @@ class Incidents:
                 current.foreign += 1
                 return done
         self._remember(key, line)
-        if plain := self._plain(line):
+        if plain := self._plain(line, key):
             done.append(plain)
         return done
 
@@ -282,14 +289,24 @@ class Incidents:
             if len(self._titles) > _STREAMS:
                 del self._titles[next(iter(self._titles))]
 
-    def _plain(self, line: Line) -> Incident | None:
+    def _plain(self, line: Line, key: Key) -> Incident | None:
         if is_usage(line):
             self._usage = True
             return None
         ours = self._usage or "vllm" in line.message or "api_server" in line.message
         if line.level is None and ours and (found := _REFUSAL.match(line.message)):
             self._usage = False
-            return _incident("refusal", line, [Raised(None, found[0], line.number)])
+            self._open[key] = _Open(
+                line,
+                "",
+                "message",
+                "refusal",
+                message=[found[0]],
+                message_line=line.number,
+                last=line.number,
+                lines=1,
+            )
+            return None
         if any(hint in line.message for hint in _CRASH_HINTS) and (
             (line.level not in _HARMLESS and _CRASH.search(line.message)) or _DIED.search(line.message)
         ):
@@ -331,10 +348,18 @@ def _incident(
 
 def _complete(current: _Open, done: list[Incident]) -> None:
     _link(current)
-    if current.chain:
-        done.append(
-            _incident("exception", current.line, current.chain, current.title, current.last, current.lines)
-        )
+    chain = current.chain
+    if chain and current.quoting:
+        chain = [*chain[:-1], replace(chain[-1], caused_next=True)]
+    if chain := [*chain, *current.quoting]:
+        done.append(_incident(current.kind, current.line, chain, current.title, current.last, current.lines))
+
+
+def _quote(current: _Open) -> None:
+    """Go on with a traceback that stands in an exception's text."""
+    _link(current)
+    current.quoting = [*current.chain, *current.quoting]
+    current.chain, current.stage = [], "frames"
 
 
 def _link(current: _Open) -> None:

@@ -86,6 +86,12 @@ class Launch:
             self._known = {key: kept for key, kept in self._known.items() if kept is not dropped}
 
     @property
+    def last_incident(self) -> int:
+        """The last line of anything that went wrong, 0 where nothing did."""
+        seen = [one.incident.last_line for one in self.seen]
+        return max([*seen, *(one.last_line for one in self._incidents.so_far())], default=0)
+
+    @property
     def failed_once(self) -> bool:
         """Whether something that may be a cause was seen."""
         return self._incidents.reading or any(seen.incident.role != "benign" for seen in self.seen)
@@ -125,6 +131,7 @@ class Following:
         launch = self._launch
         if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
             self._launch = launch.next()
+            self._launch.remarks.take_over(launch.remarks, after=launch.last_incident)
         done = self._launch.feed(line)
         for incident in done:
             self._launch = _kept(self._launch, incident)

@@ -37,8 +37,8 @@ _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 _CARRIER = re.compile(
     r"""(?:
-      \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?
-                                                                     # docker logs -t, Kubernetes
+      (?:[a-z0-9][a-z0-9.-]*\ )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?
+                                                                     # docker logs -t, Kubernetes, stern
     | (?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ [\w@.:/-]+\[\d+\]:\ ?   # journald, syslog
     | (?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ kernel:\ (?:\[\ *\d+\.\d+\]\ )?
     | \[(?:\ *\d+\.\d{6}|[A-Z][a-z]{2}\ [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ \d{4})\]\       # dmesg

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 if sys.version_info >= (3, 11):
@@ -23,8 +24,35 @@ Words = tuple[str, ...]
 """At least one of them is in every text that fits; an empty tuple says nothing."""
 
 
+_known: dict[str, Words] = {}
+
+
+def remember(words: Mapping[str, Sequence[str]]) -> None:
+    """What `words_of` said of these patterns before: parsing a pattern takes longer than looking for its words."""
+    _known.update({pattern: tuple(found) for pattern, found in words.items()})
+
+
 def words_of(pattern: str) -> Words:
     """The words of which every text that fits `pattern` holds at least one, () where there are none."""
+    if pattern not in _known:
+        _known[pattern] = _words_of(pattern)
+    return _known[pattern]
+
+
+def search(pattern: str, text: str) -> re.Match[str] | None:
+    """`re.search` for patterns of which hardly any fits: without one of its words a pattern is not even compiled."""
+    words = words_of(pattern)
+    if words and not any(word in text for word in words):
+        return None
+    return _compiled(pattern).search(text)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _words_of(pattern: str) -> Words:
     parsed = parser.parse(pattern)
     if parsed.state.flags & re.IGNORECASE:
         return ()

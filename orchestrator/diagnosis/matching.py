@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
 from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incidents import Incident, Raised
 from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.literals import search
 from orchestrator.remedy.match import Match
 from orchestrator.remedy.patch import Patch
 from orchestrator.remedy.wanted import Confidence, count_fits, fits, settings_fit, version_fits
 
 During = Literal["start", "request", "hang"]
+_ALTERNATIVES = {"phase", "compute_cap", "forced"}
+_NO_EVIDENCE = {"confidence", "during", "not_text", "not_log"}
+"""What a match says besides what it has seen."""
 LINES_AFTER = 50
 """How far behind the failure a line that caused it may stand: processes do not write in order."""
 
@@ -52,20 +56,40 @@ class Recognised:
 def recognise(
     patches: Sequence[Patch], incident: Incident, scene: Scene, *, during: During = "start"
 ) -> Recognised | None:
-    """The patch that says most about the incident; of two that say as much, the first."""
-    found: list[tuple[tuple[bool, int], Recognised]] = []
+    """The patch that asks for most of what the incident shows, general ones left out where a special one fits; of two
+    that ask for as much, the one that recognises it nearer to the root, then the first."""
+    found: list[tuple[tuple[bool, int, int], Recognised]] = []
     for patch in patches:
         for match in patch.match:
             if match.during == during:
-                rank = (match.of_the_failure, _said(match))
-                found += [(rank, one) for one in _recognitions(patch, match, incident, scene)]
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+                for one in _recognitions(patch, match, incident, scene):
+                    # of what says as much, the exception that is nearer to the root
+                    distance = abs(one.raised.line - incident.root.line)
+                    found.append(((match.of_the_failure, _said(match), -distance), one))
+    general = {name for _, one in found for name in one.patch.instead_of}
+    found = [pair for pair in found if pair[1].patch.id not in general]
+    if not found:
+        return None
+    best = max(found, key=lambda pair: pair[0])[1]
+    return _first_of_chain(best, [one for _, one in found], incident)
+
+
+def _first_of_chain(best: Recognised, all_: Sequence[Recognised], incident: Incident) -> Recognised:
+    """The patch that was chosen, shown by the first exception of the chain that it recognises."""
+    for raised in incident.chain if best.raised in incident.chain else ():
+        for one in all_:
+            if one.patch is best.patch and one.raised is raised:
+                return replace(one, groups={**one.groups, **best.groups})
+    return best  # a line beside the chain
 
 
 def _said(match: Match) -> int:
-    """How much a match asks for."""
-    asked = (getattr(match, name) for name in match.model_fields_set - {"confidence", "during"})
-    return sum(len(value) if isinstance(value, (tuple, dict)) else 1 for value in asked)
+    """How much a match asks for: of alternatives one, of what must all hold each."""
+    asked = {name: getattr(match, name) for name in match.model_fields_set - _NO_EVIDENCE}
+    return sum(
+        len(value) if isinstance(value, (tuple, dict)) and name not in _ALTERNATIVES else 1
+        for name, value in asked.items()
+    )
 
 
 def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) -> Iterator[Recognised]:
@@ -77,6 +101,8 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) 
     if not match.of_the_failure:
         # a line alone is no reason to explain an exception away that says something itself
         silent = incident.role != "initiating" or incident.kind == "line"
+        itself = incident.kind == "crash" and remark is not None and remark.number == incident.first_line
+        silent = silent or itself
         if remark and silent:
             yield _by_line(patch, match, remark, {})
         elif not match.line:
@@ -91,7 +117,7 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) 
 
 
 def _by_line(patch: Patch, match: Match, remark: Line, groups: Mapping[str, str]) -> Recognised:
-    found = re.search(match.line or "", remark.message)
+    found = search(match.line or "", remark.message)
     named = _named(found) if found else {}
     raised = Raised(None, remark.message.strip(), remark.number)
     return Recognised(patch, raised, remark.process, {**groups, **named}, match.confidence)
@@ -122,7 +148,7 @@ def _judge(match: Match, raised: Raised, process: str | None) -> Mapping[str, st
         return None
     if match.pattern is None:
         return {}
-    found = re.search(match.pattern, raised.text)
+    found = search(match.pattern, raised.text)
     return _named(found) if found else None
 
 

@@ -48,6 +48,8 @@ class ProposedAction(_Frozen):
     path: str | None = None
     op: Literal["set", "remove"] | None = None
     value: Any = None
+    edit: str | None = Field(default=None, exclude=True)
+    """The named edit of which a config action is a part."""
 
     @model_serializer(mode="wrap")
     def _only_what_is_set(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -70,13 +70,14 @@ def _compile_caches(environment: dict[str, str]) -> dict[str, Any]:
 
 
 def _caches(environment: dict[str, str]) -> Iterator[Path]:
-    """Where vLLM, Triton and FlashInfer keep what they compiled."""
+    """Where vLLM, Triton, FlashInfer and PyTorch keep what they compiled."""
     home = Path.home()
     cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
     vllm = Path(environment.get("VLLM_CACHE_ROOT") or cache / "vllm")
     yield from (vllm / "torch_compile_cache", vllm / "torch_aot_compile")
     yield Path(environment.get("TRITON_CACHE_DIR") or home / ".triton" / "cache")
     yield Path(environment.get("FLASHINFER_WORKSPACE_BASE") or home) / ".cache" / "flashinfer"
+    yield Path(environment.get("TORCHINDUCTOR_CACHE_DIR") or f"/tmp/torchinductor_{procs.user(os.getuid())}")
 
 
 def _files_in_use() -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from string import Formatter
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
@@ -13,6 +13,8 @@ from orchestrator.remedy.wanted import Frozen, Settings, Specifier, Words, check
 
 CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stale_lock")
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
+TEMPLATE = re.compile(r"\{(\w+)\}")
+"""A group of the pattern within a value; other braces are themselves."""
 Kind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
 
@@ -38,6 +40,11 @@ EDITS: Mapping[str, tuple[ConfigEdit, ...]] = {
     # the following fields in hf_quant_config.json")
     "drop-kv-cache-quantisation": (
         ConfigEdit(file="config.json", path="/quantization_config/kv_cache_scheme", op="remove"),
+        ConfigEdit(
+            file="hf_quant_config.json", path="/quantization/kv_cache_quant_algo", op="set", value=None
+        ),
+    ),
+    "restore-kv-cache-key": (
         ConfigEdit(
             file="hf_quant_config.json", path="/quantization/kv_cache_quant_algo", op="set", value=None
         ),
@@ -93,12 +100,7 @@ class Action(Frozen):
 
     def groups(self) -> set[str]:
         """The named groups of a pattern that `name` and `value` use as {group}."""
-        return {
-            group
-            for text in (self.name, self.value)
-            for _, group, _, _ in Formatter().parse(text or "")
-            if group is not None
-        }
+        return {group for text in (self.name, self.value) for group in TEMPLATE.findall(text or "")}
 
 
 class Way(Frozen):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, unified_diff
+from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, plan_restored_key, unified_diff
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.diagnosis.verdict import Way
 from orchestrator.remedy import propose
@@ -91,7 +91,9 @@ def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[st
     lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}
     for action in way.actions:
         if action.kind == "config" and "config.json" in configs:
-            edits = plan_edits(configs)
+            edits = (
+                plan_restored_key(configs) if action.edit == "restore-kv-cache-key" else plan_edits(configs)
+            )
         elif action.kind in settings and action.name:
             settings[action.kind][action.name] = str(action.value) if action.op == "set" else None
         elif action.kind in lists and action.name:

@@ -12,15 +12,17 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.diagnosis import literals
 from orchestrator.remedy.patch import Patch
 
-_JUDGES = ("action.py", "formula.py", "match.py", "patch.py", "wanted.py")
-_KEPT = 8
+_JUDGES = ("../diagnosis/literals.py", "action.py", "formula.py", "match.py", "patch.py", "wanted.py")
+_CATALOGUES = 8
 """Catalogues that are kept: those of the last few sets of folders."""
 
 
@@ -43,9 +45,11 @@ def recall(seal_: str) -> tuple[Patch, ...] | None:
     """The patches under that seal, None where none were kept."""
     try:
         text = (_folder() / f"{seal_}.json").read_bytes()
-        return _patches().validate_json(text, context={"checked": True})
+        kept = _kept().validate_json(text, context={"checked": True})
     except (OSError, RuntimeError, ValidationError):
         return None
+    literals.remember(kept.words)
+    return kept.patches
 
 
 def keep(seal_: str, patches: tuple[Patch, ...]) -> None:
@@ -54,9 +58,9 @@ def keep(seal_: str, patches: tuple[Patch, ...]) -> None:
         folder = _folder()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as new:
-            new.write(_patches().dump_json(patches, exclude_unset=True))
+            new.write(_kept().dump_json(_Kept(patches, _words(patches)), exclude_unset=True))
         Path(new.name).replace(folder / f"{seal_}.json")
-        for old in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+        for old in sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)[:-_CATALOGUES]:
             old.unlink()
 
 
@@ -72,6 +76,20 @@ def _judged_by() -> str:
     return hashlib.sha256(b"".join((own / name).read_bytes() for name in _JUDGES)).hexdigest()
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """Patches, and the words that a text must hold to fit their patterns."""
+
+    patches: tuple[Patch, ...]
+    words: dict[str, tuple[str, ...]]
+
+
+def _words(patches: tuple[Patch, ...]) -> dict[str, tuple[str, ...]]:
+    matches = [match for patch in patches for match in patch.match]
+    patterns = [one for match in matches for one in (match.pattern, *match.watched) if one]
+    return {pattern: literals.words_of(pattern) for pattern in patterns}
+
+
 @cache
-def _patches() -> TypeAdapter[tuple[Patch, ...]]:
-    return TypeAdapter(tuple[Patch, ...])
+def _kept() -> TypeAdapter[_Kept]:
+    return TypeAdapter(_Kept)

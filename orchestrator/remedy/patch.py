@@ -47,7 +47,8 @@ class Evidence(Frozen):
 
 class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
-    taken; `cases` is a folder of labelled logs beside the file. `cost` is the only way's, where it says none."""
+    taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
+    `cases` is a folder of labelled logs beside the file. `cost` is the only way's, where it says none."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str
@@ -60,6 +61,7 @@ class Patch(Frozen):
     advice: Words = ()
     cost: str = ""
     never: Words = ()
+    instead_of: Words = ()
     evidence: tuple[Evidence, ...] = ()
     cases: str | None = None
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.diagnosis.verdict import ProposedAction, Way
 from orchestrator.remedy import formula
-from orchestrator.remedy.action import EDITS, Action, When
+from orchestrator.remedy.action import EDITS, TEMPLATE, Action, When
 from orchestrator.remedy.action import Way as WayOfPatch
 from orchestrator.remedy.patch import Patch
 from orchestrator.remedy.wanted import count_fits, fits, settings_fit, version_fits
-
-_TEMPLATE = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
     """What an action comes to, None where a value of it is not known."""
     if action.kind == "config":
         return [
-            ProposedAction(kind="config", **edit.model_dump(exclude_unset=True))
+            ProposedAction(kind="config", edit=action.edit, **edit.model_dump(exclude_unset=True))
             for edit in EDITS[action.edit or ""]
         ]
     fields: dict[str, Any] = {"kind": action.kind, "name": _filled(action.name or "", circumstances.groups)}
@@ -100,7 +97,7 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
 
 def _filled(template: str, groups: Mapping[str, str]) -> str | None:
     """The text with its {groups}; None where one was not read."""
-    wanted = _TEMPLATE.findall(template)
+    wanted = TEMPLATE.findall(template)
     if any(not groups.get(name) for name in wanted):
         return None
-    return _TEMPLATE.sub(lambda found: groups[found[1]], template)
+    return TEMPLATE.sub(lambda found: groups[found[1]], template)

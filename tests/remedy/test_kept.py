@@ -76,4 +76,4 @@ def test_old_catalogues_are_thrown_away(tmp_path: Path, cache_folder: Path) -> N
     for number in range(12):
         (tmp_path / "mine.yaml").write_text(MINE.replace("of mine", f"nr {number}"))
         catalogue.load([tmp_path])
-    assert len(list(cache_folder.iterdir())) == kept._KEPT
+    assert len(list(cache_folder.iterdir())) == kept._CATALOGUES
