@@ -217,7 +217,7 @@ class Incidents:
                 _link(current)
                 current.stage, current.last, current.lines = "frames", line.number, current.lines + 1
                 return done
-            if current and current.stage == "message" and line.level and line.number == current.last + 1:
+            if current and current.last == line.number - 1 and _quotes(current, line):
                 _quote(current)
                 current.last, current.lines = line.number, current.lines + 1
                 return done
@@ -353,6 +353,12 @@ def _complete(current: _Open, done: list[Incident]) -> None:
         chain = [*chain[:-1], replace(chain[-1], caused_next=True)]
     if chain := [*chain, *current.quoting]:
         done.append(_incident(current.kind, current.line, chain, current.title, current.last, current.lines))
+
+
+def _quotes(current: _Open, line: Line) -> bool:
+    """Whether an exception's text announces what another program said, which begins with `line`."""
+    announced = any(text.rstrip().endswith(":") or "subprocess" in text for text in current.message)
+    return current.stage == "message" and line.level is not None and announced
 
 
 def _quote(current: _Open) -> None:

@@ -30,6 +30,8 @@ class Launch:
     def __init__(self, watched: Watched) -> None:
         self.startup = StartUp()
         self.remarks = Remarks(watched)
+        self.remarked = False
+        """Whether the last line was one that a patch looks for."""
         self.seen: list[Seen] = []
         self._incidents = Incidents()
         self._known: dict[tuple[object, ...], Seen] = {}
@@ -37,7 +39,7 @@ class Launch:
     def feed(self, line: Line) -> list[Incident]:
         """Take a line in; gives the incidents that it completed."""
         self.startup.feed(line)
-        self.remarks.feed(line)
+        self.remarked = self.remarks.feed(line)
         return self._incidents.feed(line)
 
     def expire(self, number: int) -> list[Incident]:
@@ -124,7 +126,7 @@ class Following:
         self._launch.startup.skip(line)
 
     def feed(self, line: Line) -> bool:
-        """Take a line in; whether it completed an incident."""
+        """Take a line in; whether it completed an incident, or is one that a patch looks for."""
         expired = self._launch.expire(line.number)
         for incident in expired:
             self._launch = _kept(self._launch, incident)
@@ -135,7 +137,7 @@ class Following:
         done = self._launch.feed(line)
         for incident in done:
             self._launch = _kept(self._launch, incident)
-        return bool(done or expired)
+        return bool(done or expired or launch.remarked)
 
     @property
     def last_read(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrator.diagnosis.engine import Context, judge, root_of
+from orchestrator.diagnosis.launches import Launch
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
@@ -46,7 +47,10 @@ class Live:
         if not self._scanner.completed and last_read <= self._last_read:
             return None
         self._scanner.completed, self._last_read = False, last_read
-        diagnosis = judge(self._following.so_far(), context=self._context, patches=self._patches)
+        launch = self._following.so_far()
+        diagnosis = judge(launch, context=self._context, patches=self._patches)
+        if root_of(launch) is None and not _of_an_incident(diagnosis, launch):
+            return None  # a line alone may be survived
         if diagnosis.finding is None or diagnosis.finding.patch in self._told:
             return None
         self._told.add(diagnosis.finding.patch)
@@ -65,3 +69,9 @@ class Live:
         if root is None or not root.incident.fatal or launch.went_on_after(root.incident):
             return False
         return judge(launch, context=self._context, patches=self._patches).finding is not None
+
+
+def _of_an_incident(diagnosis: Diagnosis, launch: Launch) -> bool:
+    """Whether the root cause is an exception, and not a line beside what went wrong."""
+    lines = {raised.line for seen in launch.seen for raised in seen.incident.chain}
+    return diagnosis.root_cause is not None and diagnosis.root_cause.line in lines

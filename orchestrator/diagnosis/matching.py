@@ -71,16 +71,20 @@ def recognise(
     if not found:
         return None
     best = max(found, key=lambda pair: pair[0])[1]
-    return _first_of_chain(best, [one for _, one in found], incident)
+    return _at_its_first(best, [one for _, one in found], incident)
 
 
-def _first_of_chain(best: Recognised, all_: Sequence[Recognised], incident: Incident) -> Recognised:
-    """The patch that was chosen, shown by the first exception of the chain that it recognises."""
-    for raised in incident.chain if best.raised in incident.chain else ():
-        for one in all_:
-            if one.patch is best.patch and one.raised is raised:
-                return replace(one, groups={**one.groups, **best.groups})
-    return best  # a line beside the chain
+def _at_its_first(best: Recognised, all_: Sequence[Recognised], incident: Incident) -> Recognised:
+    """The patch that was chosen, shown by the first exception of the chain, or the first line beside it, that it
+    recognises: what a library or a program says first is the deepest."""
+    links = {raised.line: position for position, raised in enumerate(incident.chain)}
+    alike = [
+        one
+        for one in all_
+        if one.patch is best.patch and (one.raised.line in links) == (best.raised.line in links)
+    ]
+    first = min(alike, key=lambda one: (links.get(one.raised.line, 0), one.raised.line))
+    return replace(first, groups={**first.groups, **best.groups})
 
 
 def _said(match: Match) -> int:

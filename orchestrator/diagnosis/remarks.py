@@ -35,12 +35,14 @@ class Remarks:
         self.watched = watched
         self.lines: dict[str, list[Line]] = {}
 
-    def feed(self, line: Line) -> None:
-        """Take a line in."""
-        for pattern in self.watched.fitting(line.message):
+    def feed(self, line: Line) -> bool:
+        """Take a line in; whether anything was found in it."""
+        fitting = self.watched.fitting(line.message)
+        for pattern in fitting:
             kept = self.lines.setdefault(pattern, [])
             if len(kept) < _KEPT:
                 kept.append(line)
+        return bool(fitting)
 
     def take_over(self, earlier: Remarks, *, after: int) -> None:
         """What was said behind the end of an earlier launch is said of the next one: 0 takes nothing over."""

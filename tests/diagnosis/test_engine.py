@@ -200,4 +200,8 @@ def test_any_bytes_have_a_verdict(lines: list[bytes]) -> None:
 def test_a_piece_of_a_log_never_gets_another_remedy(start: int, end: int) -> None:
     piece = b"\n".join(log("mla-fp8kv-kimi-k25-tp8"))[start:end].split(b"\n")
     found = said(piece)
-    assert found.finding is None or found.finding.patch == "fp8-kv-mla"
+    assert (
+        found.finding is None
+        or found.finding.patch == "fp8-kv-mla"
+        or not (found.remedy and found.remedy.actions)
+    )

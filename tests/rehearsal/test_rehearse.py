@@ -150,11 +150,10 @@ def check_the_story(done: Rehearsed) -> None:
 TOLD = {
     "stubborn": "no_remedy_left",
     "unknown": "LedgerTornError: page 4 of the ledger is torn",
-    "shm-full": "NCCL error",
-    "gpu-busy": "Free memory on device cuda:4",
-    "kv-cache-too-small": "estimated maximum model length is 47056",
+    "shm-full": "NCCL finds no room in /dev/shm",
+    "gpu-busy": "The card has less free memory",
     "oom-killed": "unknown_cause",
-    "first-request": "illegal memory access",
+    "first-request": "A kernel touched memory that is not its own",
     "hang": "not_ready",
     "gated": "hub_gated",
     "hub-down": "hub_unreachable",
@@ -186,6 +185,13 @@ def test_a_shard_that_is_damaged_on_the_host_is_fetched_again_alone(rehearse: Re
     assert [one["file"] for one in broken["bad"]] == ["model-00007-of-00016.safetensors"]
     assert whole["whole"]
     assert [event["fetched"] for event in ended if event["step"] == "download"] == [1]
+
+
+def test_a_context_that_does_not_fit_shrinks(rehearse: Rehearse) -> None:
+    done = rehearse("--fault", "kv-cache-too-small")
+    assert done.code == 0, done.events[-3:]
+    patches = [event["patch"] for event in done.of("step") if event["step"] == "patch" and "patch" in event]
+    assert patches == ["fp8-kv-mla", "kv-cache-below-max-model-len"]
 
 
 def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
