@@ -194,7 +194,14 @@ def struck(
         struck.close()
 
 
-@pytest.mark.parametrize("row", STRIKES, ids=str)
+def rows(strikes: list[Strike]) -> list[object]:
+    """Each step's middle always; its start and end, and programs that are late or die, where there is time."""
+    usual = [row.at == "middle" and row.fate == "goes on" for row in strikes]
+    marks = [() if one else (pytest.mark.thorough,) for one in usual]
+    return [pytest.param(row, id=str(row), marks=own) for row, own in zip(strikes, marks, strict=True)]
+
+
+@pytest.mark.parametrize("row", rows(STRIKES))
 def test_resume(struck: Struck, row: Strike) -> None:
     words = ("--no-predict",) if row.scenario == "failing" else ()
     if row.scenario != "fresh":
@@ -216,7 +223,7 @@ def test_resume(struck: Struck, row: Strike) -> None:
     files_and_journal(struck)
 
 
-@pytest.mark.parametrize("row", TAKEN_BACK, ids=str)
+@pytest.mark.parametrize("row", rows(TAKEN_BACK))
 def test_resume_taking_back(struck: Struck, row: Strike) -> None:
     """A patch that did not help is taken back, whatever happens; once the fault is mended the command ends healthy."""
     struck.place()

@@ -16,6 +16,7 @@ from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
+from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.diagnosis.verdict import (
     Diagnosis,
@@ -50,6 +51,8 @@ class Context:
 SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
 """Seconds without a line after which a launch in that phase hangs; 600 (NCCL's own timeout) in the others."""
 _STALL_NOTICES = 3
+STUCK_SECONDS = 180.0
+"""How long requests of a server may run without a token of any of them."""
 STALL_SECONDS = 60.0
 """Between two notices of a stall (VLLM_RINGBUFFER_WARNING_INTERVAL)."""
 _LONGEST_EVIDENCE = 600
@@ -290,12 +293,13 @@ def _folded(launch: Launch, root: Seen) -> Folded:
 
 def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
     startup = launch.startup
+    still = standstill(launch.tail, startup.is_progress)
     if startup.up_line:
-        return startup.stalled >= _STALL_NOTICES
-    budget = SILENCE.get(startup.phase.name, 600)
+        stuck = still.stuck and still.seconds > STUCK_SECONDS
+        return stuck or startup.stalled >= _STALL_NOTICES
     # a notice a minute is no progress: it says that a rank has not answered since the last one
-    quiet = max(idle_seconds or 0.0, startup.stalled * STALL_SECONDS)
-    return quiet > budget
+    beating = max(still.seconds, startup.stalled * STALL_SECONDS)
+    return beating + (idle_seconds or 0.0) > SILENCE.get(startup.phase.name, 600)
 
 
 def _said(line: Line) -> RootCause:

@@ -96,7 +96,9 @@ WRAPPERS = re.compile(
 TEARDOWN = re.compile(
     r"^(?:[\w.]*\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
     r"|EOFError|ConnectionResetError|ConnectionRefusedError|ZMQError|DistNetworkError|DistBackendError: .*remote process"
-    r"|.*Connection (?:reset|closed) by (?:remote )?peer|.*Broken pipe|.*was likely (?:closed|shut down))"
+    r"|.*Connection (?:reset|closed) by (?:remote )?peer|.*Broken pipe|.*was likely (?:closed|shut down)"
+    r"|.*NCCL error: (?:remote process exited|.*communicator was aborted)|.*ncclRemoteError|.*[Cc]ommunicator was aborted"
+    r"|.*(?:recvValue|sendBytes|recvBytes|recvVector) failed|.*failed to recv, got 0 bytes|.*Socket closed$)"
 )
 _TITLES = re.compile(
     r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler|Error executing method"
@@ -158,6 +160,8 @@ _FRAMES_KEPT = 60
 _MESSAGE_LINES = 24
 _MESSAGE_BYTES = 16 * 1024
 _STREAMS = 512
+CUT_OFF_LINES = 5
+"""A frame that stands so far above all else may be of a traceback whose beginning was cut off."""
 _OPEN_LINES = 500
 """How many lines of others may come between two of one traceback."""
 _FOREIGN_LINES = 40
@@ -224,6 +228,8 @@ class Incidents:
             self._finish(key, done)
             self._start(key, line, (opening["title"] or "").strip(" +:|"))
             return done
+        if current is None and line.number <= CUT_OFF_LINES and _FRAME.match(line.message):
+            current = self._open[key] = _Open(line, "", last=line.number - 1)  # the log begins in a traceback
         if current is not None:
             if _accept(current, line):
                 current.last, current.lines = line.number, current.lines + 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.diagnosis.incidents import Incident, Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
+from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import PHASES, StartUp
 
 _KEPT = 200
@@ -30,6 +32,8 @@ class Launch:
     def __init__(self, watched: Watched) -> None:
         self.startup = StartUp()
         self.remarks = Remarks(watched)
+        self.tail: Sequence[Line] = ()
+        """The last lines of the log, where somebody asked for the launch as it stands."""
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
         self.seen: list[Seen] = []
@@ -106,11 +110,17 @@ class Launch:
         )
 
 
+HEAD_LINES = 40
+"""Lines at the beginning of a log that are read whatever they say: a log may be cut off in a traceback."""
+
+
 class Following:
     """Feed it the lines of a log that may hold several launches; `so_far` is the last one, whenever it is asked."""
 
     def __init__(self, watched: Watched | None = None) -> None:
         self._launch = Launch(watched or Watched())
+        self.tail: deque[Line] = deque(maxlen=TAIL_LINES)
+        """The last lines, whoever fed them."""
 
     @property
     def startup(self) -> StartUp:
@@ -119,7 +129,7 @@ class Following:
 
     def settled(self, number: int) -> bool:
         """Whether no incident is open that the line of that number could go on with."""
-        return self._launch.settled(number)
+        return number > HEAD_LINES and self._launch.settled(number)
 
     def skip(self, line: Line) -> None:
         """Take note of the last of some lines that change nothing."""
@@ -127,6 +137,7 @@ class Following:
 
     def feed(self, line: Line) -> bool:
         """Take a line in; whether it completed an incident, or is one that a patch looks for."""
+        self.tail.append(line)
         expired = self._launch.expire(line.number)
         for incident in expired:
             self._launch = _kept(self._launch, incident)
@@ -149,6 +160,7 @@ class Following:
         launch, still_open = self._launch.copy()
         for incident in still_open:
             launch = _kept(launch, incident)
+        launch.tail = tuple(self.tail)
         return launch
 
 

@@ -14,10 +14,13 @@ from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following, Launch
 from orchestrator.diagnosis.lines import LONGEST, parse_all, without_colours
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import Phase
 
 BLOCK = 256 << 10
 """Bytes that are searched at a time: few enough to stay in a processor's cache."""
+_TAIL = 128 << 10
+"""Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects, within which words are spelt otherwise: it is read line by line."""
 ABOVE = incidents.HEADING_LINES + 4
@@ -38,6 +41,7 @@ class Scanner:
         self._held = b""
         self._searched = 0
         self._number = 0
+        self._tail = b""
         self._overlong = False
         self._wrapped = False
         self._phases: list[Phase] = []
@@ -54,6 +58,10 @@ class Scanner:
         end = self._held.rfind(b"\n") + 1
         block, self._held, self._searched = self._held, self._held[end:], 0
         self._read(block, 0, end)
+        raw = self._tail.rpartition(b"\n")[0].split(b"\n")[-TAIL_LINES:]
+        last = self._number - len(raw) + 1
+        lines = (line for number, each in enumerate(raw, last) for line in parse_all(each, number))
+        self.following.tail.extend(lines)
 
     def close(self) -> None:
         """There is no more: read what was held back, a line without its end too."""
@@ -69,6 +77,7 @@ class Scanner:
             if end < 0:
                 return
             chunk, self._overlong = chunk[end:], False
+        self._tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (self._tail + chunk)[-_TAIL:]
         block = self._held + chunk
         if b"\x1b" in chunk:
             block, self._searched = without_colours(block), 0

@@ -154,6 +154,11 @@ class StartUp:
         return int(size) if size.isdigit() else None
 
     @staticmethod
+    def is_progress(message: str) -> bool:
+        """Whether a message shows that the start went on."""
+        return any(hint in message for hint in _HINTS) and _MILESTONES.search(message) is not None
+
+    @staticmethod
     def is_start(line: Line) -> bool:
         """Whether `line` is one that an API server says when it starts, or a shell that starts one."""
         text = line.message

@@ -33,7 +33,9 @@ SERVING = (
     b'(APIServer pid=2471) INFO:     10.1.%d.%d:51234 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n',
     b"(EngineCore_DP0 pid=2605) WARNING 02-20 21:%02d:%02d [scheduler.py:9] request cmpl-77 exceeds nothing, going on\n",
 )
-HEAD = b"(APIServer pid=2471) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': '/srv/models/x'}\n"
+HEAD = (
+    b"(APIServer pid=2471) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': '/srv/models/x'}\n"
+)
 WORKER = b"(Worker_TP4 pid=2610) ERROR 02-20 21:35:07 [multiproc_executor.py:783] "
 FAULT = b"".join(
     WORKER + line + b"\n"
@@ -147,13 +149,17 @@ def loading() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--gigabyte", action="store_true", help="also the peak memory on a log of 1 GB")
     parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
     PATCHES = catalogue.load([shipped("patches")])
-    print(f"load {os.getloadavg()[0]:.1f}, peak of this process so far {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000} MB")
+    print(
+        f"load {os.getloadavg()[0]:.1f}, peak of this process so far {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000} MB"
+    )
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "vllm.log"
         scan_against_grep(log, write_log(log, given.megabytes), given.rounds)

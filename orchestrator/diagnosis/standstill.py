@@ -1,0 +1,58 @@
+"""Does the end of a log only repeat itself, and for how long has it done so?
+
+A launch that hangs need not be silent: a process polls and says so, a server counts that nothing was generated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from orchestrator.diagnosis.lines import Line
+
+TAIL_LINES = 200
+"""Lines at the end of a log that are looked at."""
+_REPEATED = 4
+"""How often a line must be among them, word for word, to be a heartbeat."""
+_ASKED = re.compile(r'"(?:GET|POST) /(?:health|metrics|ping|load|v1/models)\b')
+"""Somebody asks whether the server lives; that is no sign of life of the engine."""
+_IDLE_ENGINE = re.compile(
+    r"Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<running>\d+) reqs"
+)
+
+
+@dataclass(frozen=True)
+class Standstill:
+    """For how many seconds there were heartbeats alone; `stuck` where they say that requests get no tokens."""
+
+    seconds: float = 0.0
+    stuck: bool = False
+
+
+def standstill(tail: Sequence[Line], progress: Callable[[str], bool]) -> Standstill:
+    """What the last lines of a log come to; `progress` says whether a message shows that something went on."""
+    lines = [line for line in tail[-TAIL_LINES:] if line.message.strip()]
+    said = Counter(line.message for line in lines)
+    beats: list[Line] = []
+    for line in reversed(lines):
+        repeated = said[line.message] >= _REPEATED and not progress(line.message)
+        if not repeated and not _ASKED.search(line.message):
+            break
+        beats.append(line)
+    times = [moment for line in beats if (moment := _moment(line.time)) is not None]
+    if not times:
+        return Standstill()
+    running = [int(found["running"]) for line in beats if (found := _IDLE_ENGINE.search(line.message))]
+    seconds = (times[0] - times[-1]).total_seconds()
+    return Standstill(max(0.0, seconds), bool(running) and min(running) > 0)
+
+
+def _moment(time: str | None) -> datetime | None:
+    """vLLM's times have no year; a leap year knows every day."""
+    try:
+        return datetime.strptime(f"2024-{time} +0000", "%Y-%m-%d %H:%M:%S %z") if time else None
+    except ValueError:
+        return None
