@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from orchestrator.diagnosis.engine import Context, diagnose_log
+from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.errors import CheckpointError, UsageError
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
@@ -60,20 +62,45 @@ class Reading:
     def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> Iterator[bytes]:
         """The log of a launch, byte for byte; reads only."""
         observed, _ = self._observe(launch)
+        log = self._log_of(observed, launch)
+        start = "+1" if lines is None else str(lines)
+        stream = self.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log["path"]])
+        try:
+            yield from stream.chunks()
+        finally:
+            stream.close()
+
+    def explain(self, *, launch: int | None) -> tuple[Diagnosis, str]:
+        """The diagnosis of a launch's log, and the log's path on the host; reads only.
+
+        What the host knows (versions, cards, the command, how long the log has been silent) goes into it.
+        """
+        found = self._survey()
+        observed = found.observed if launch is None else self._observe(launch)[0]
+        log = self._log_of(observed, launch)
+        command = (observed.command or {}).get("argv") or ()
+        context = Context(
+            vllm_version=self.wishes.vllm_version or (found.engine.version if found.engine else None),
+            compute_cap=found.facts.compute_cap,
+            gpus=len(found.facts.cards) or None,
+            idle_seconds=log.get("silent_seconds") if observed.alive else None,
+            argv=tuple(command),
+        )
+        stream = self.host.stream(["tail", "-c", "+1", "--", log["path"]])
+        try:
+            diagnosis = diagnose_log(stream.chunks(), context=context, patches=self.wishes.patches)
+        finally:
+            stream.close()
+        return diagnosis, str(log["path"])
+
+    def _log_of(self, observed: Observed, launch: int | None) -> Mapping[str, Any]:
         if observed.log is None:
             raise UsageError(
                 "no_launch",
                 f"{self.host.name}: {self.playbook.name} has no log of {'a launch' if launch is None else launch} yet",
                 next_command=f"deploy {self._again}",
             )
-        start = "+1" if lines is None else str(lines)
-        stream = self.host.stream(
-            ["tail", "-n", start, *(["-F"] if follow else []), "--", observed.log["path"]]
-        )
-        try:
-            yield from stream.chunks()
-        finally:
-            stream.close()
+        return observed.log
 
     def in_force(self) -> tuple[AppliedPatch, ...]:
         """The patches that are in force, newest first; reads only."""

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 )
 @click.option("--launch", type=click.IntRange(min=1), metavar="N", help="of this launch instead of the last")
 @click.option("--raw", is_flag=True, help="byte for byte on a terminal too")
-def logs(options: Options, follow: bool, lines: int | None, launch: int | None, raw: bool) -> int:
-    """Print the log of the last launch; with -f as it grows.
+@click.option("--explain", is_flag=True, help="say what it comes to: root cause, why, remedy")
+def logs(
+    options: Options, follow: bool, lines: int | None, launch: int | None, raw: bool, explain: bool
+) -> int:
+    """Print the log of the last launch; with -f as it grows, with --explain what is wrong with it.
 
     On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
     pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
@@ -33,9 +36,13 @@ def logs(options: Options, follow: bool, lines: int | None, launch: int | None, 
     from orchestrator.cli.session import on_each_host
     from orchestrator.report.choose import on_terminal
 
+    if explain and (follow or lines is not None or raw):
+        raise click.UsageError("--explain reads the whole log: it goes with --launch alone")
     show = _bytes if raw or not on_terminal(sys.stdout) else _folded
 
     def work(deployment: Deployment) -> int:
+        if explain:
+            return _explained(deployment, launch, as_json=options.json)
         chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
         if options.json:
             _objects(chunks, deployment.host.name)
@@ -44,6 +51,22 @@ def logs(options: Options, follow: bool, lines: int | None, launch: int | None, 
         return 0
 
     return on_each_host(options, work, report_to=sys.stderr)
+
+
+def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> int:
+    """Prints the diagnosis; the exit code is that of `deploy diagnose`."""
+    from orchestrator.cli.diagnose import EXIT_CODES
+    from orchestrator.report.choose import write
+    from orchestrator.report.diagnosis_text import diagnosis_lines
+
+    found, path = deployment.explain(launch=launch)
+    if as_json:
+        click.echo(
+            json.dumps({"host": deployment.host.name, **found.model_dump(mode="json")}, ensure_ascii=False)
+        )
+    else:
+        write(diagnosis_lines(found, path, known=len(deployment.wishes.patches)), sys.stdout)
+    return EXIT_CODES[found.verdict]
 
 
 def _bytes(chunks: Iterator[bytes]) -> None:

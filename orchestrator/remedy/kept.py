@@ -22,6 +22,8 @@ from orchestrator.diagnosis import literals
 from orchestrator.remedy.patch import Patch
 
 _JUDGES = ("../diagnosis/literals.py", "action.py", "formula.py", "match.py", "patch.py", "wanted.py")
+_recent: dict[str, tuple[Patch, ...]] = {}
+"""Those of this process."""
 _CATALOGUES = 8
 """Catalogues that are kept: those of the last few sets of folders."""
 
@@ -43,17 +45,21 @@ def seal(paths: Iterable[Path]) -> str:
 
 def recall(seal_: str) -> tuple[Patch, ...] | None:
     """The patches under that seal, None where none were kept."""
+    if seal_ in _recent:
+        return _recent[seal_]
     try:
         text = (_folder() / f"{seal_}.json").read_bytes()
         kept = _kept().validate_json(text, context={"checked": True})
     except (OSError, RuntimeError, ValidationError):
         return None
     literals.remember(kept.words)
+    _recent[seal_] = kept.patches
     return kept.patches
 
 
 def keep(seal_: str, patches: tuple[Patch, ...]) -> None:
     """Keep the patches under that seal; that it cannot be done is no error."""
+    _recent[seal_] = patches
     with suppress(OSError, RuntimeError):
         folder = _folder()
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -24,7 +24,12 @@ def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[Line]:
     if found.root_cause:
         where = ", ".join(filter(None, [found.root_cause.process, f"{file}:{found.root_cause.line}"]))
         same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
-        out += _entry("root cause", found.root_cause.text, limit=8, role="bad") + _entry("", where + same)
+        out += _entry(
+            "last words" if found.verdict == "hang" else "root cause",
+            found.root_cause.text,
+            limit=8,
+            role="bad",
+        ) + _entry("", where + same)
     if found.finding:
         certain = "" if found.finding.confidence == "certain" else " (likely)"
         out += _entry("why", found.finding.explanation or found.finding.title)

@@ -29,7 +29,12 @@ def test_what_a_repaired_launch_leaves_to_read(case: Case) -> None:
     assert [one["action"] for one in records] == case.actions()
     shown = case.deploy("history", "PLAYBOOK")
     assert max(len(line) for line in shown.out.splitlines()[1:]) <= 80
-    for words in ("failed (fp8-kv-mla): ValueError", "TRITON_MLA", "edited config.json", "healthy"):
+    for words in (
+        "failed (fp8-kv-mla): ValueError",
+        "TRITON_MLA",
+        "edited hf_quant_config.json, config.json",
+        "healthy",
+    ):
         assert words in " ".join(shown.out.split())
 
     state = case.deploy("status", "PLAYBOOK")
@@ -48,3 +53,15 @@ def test_what_a_repaired_launch_leaves_to_read(case: Case) -> None:
     plain = on_terminal(case, "logs", "PLAYBOOK", "--launch", "1", "--raw", term="dumb")
     assert plain.raw.replace("\r\n", "\n").encode().endswith(raw[-2000:])
     assert "\x1b" not in on_terminal(case, "status", "PLAYBOOK", term="dumb").raw
+
+    explained = case.deploy("logs", "PLAYBOOK", "--launch", "1", "--explain")
+    assert explained.code == 6
+    for words in ("root cause", "TRITON_MLA", "fp8-kv-mla", "vllm.log:"):
+        assert words in " ".join(explained.out.split())
+    (found,) = [
+        json.loads(line)
+        for line in case.deploy("logs", "PLAYBOOK", "--launch", "1", "--explain", "--json").out.splitlines()
+    ]
+    assert found["finding"]["patch"] == "fp8-kv-mla"
+    assert case.deploy("logs", "PLAYBOOK", "--explain").code == 0
+    assert case.deploy("logs", "PLAYBOOK", "--explain", "-f").code == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +20,17 @@ remedy: [{do: [{kind: flag, name: --max-model-len, op: set, formula: "floor(a, 1
 """
 
 
+class Forgetful(dict[str, Any]):
+    """As if every command were a process of its own."""
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        pass
+
+
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(kept, "_recent", Forgetful())
     return tmp_path / "cache" / "deploy" / "patches"
 
 
