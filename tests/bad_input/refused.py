@@ -18,12 +18,12 @@ ONE_CARD = {"parallel": {"tensor": 1}, "needs": {"gpus": 1}}
 
 
 def found_on(case: Case) -> dict[str, tuple[int, int, int, bytes | str]]:
-    """Every file of the host's that a deployment may write but its lock, as it is: mode, owner, time, content."""
+    """Every file of the host's that a deployment may write but its locks, as it is: mode, owner, time, content."""
     found: dict[str, tuple[int, int, int, bytes | str]] = {}
     for root in (case.server.home, case.server.state_home, case.checkpoint):
         for path in (root, *root.rglob("*")) if root.exists() or root.is_symlink() else ():
             status = path.lstat()
-            if path.name == "lock" or (path.is_dir() and not path.is_symlink()):
+            if path.name in ("lock", "work") or (path.is_dir() and not path.is_symlink()):
                 continue
             small = path.is_file() and status.st_size < 1 << 20
             content: bytes | str = path.read_bytes() if small else os.fspath(path.resolve())
