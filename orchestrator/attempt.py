@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -11,8 +13,9 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
-from orchestrator.engine.watch import Seen, Watch
+from orchestrator.engine.watch import GivenUp, Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
+from orchestrator.journal import usual_seconds
 from orchestrator.plan import Plan
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.patch import Patch
@@ -28,6 +31,12 @@ LINGER_SECONDS = 2.0
 whatever does not end by then (a rank caught in a call) would be waited for until the time is over."""
 HEALTH_INTERVAL_SECONDS = 0.25
 WORTH_A_WORD_SECONDS = 1.0
+COMPUTING = ("starting", "configuring", "profiling", "compiling", "capturing graphs")
+"""Phases in which processor time is progress."""
+WORTH_READING = 1 << 20
+"""Bytes from disks between two heartbeats that are a sign of life."""
+WORTH_COMPUTING = 0.2
+"""Likewise seconds of processor time."""
 SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
 
 
@@ -93,13 +102,15 @@ class Attempt:
             on_wait=shown.waited,
             given_up=shown.given_up,
         ) as watch:
-            with self._report.step(f"launch {launch}", "starting", limit=ready_seconds) as step:
+            usual = usual_seconds(plan.survey.observed.journal)
+            doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
+            with self._report.step(f"launch {launch}", doing, limit=ready_seconds) as step:
                 shown.step = step
                 seen = watch.until_ready(ready_seconds)
                 if seen.state != "ready":
                     step.state = "failed"
                     step.done = how_it_ended(seen, None)
-                    return self._failure(plan, launch, seen, watch)
+                    return self._failure(plan, launch, seen, watch, idle_seconds=shown.idle_seconds)
                 step.done = shown.summary
             with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
                 shown.step = step
@@ -115,12 +126,21 @@ class Attempt:
                 return self._failure(plan, launch, seen, watch, answer)
 
     def _failure(
-        self, plan: Plan, launch: int, seen: Seen, watch: Watch, answer: dict[str, Any] | None = None
+        self,
+        plan: Plan,
+        launch: int,
+        seen: Seen,
+        watch: Watch,
+        answer: dict[str, Any] | None = None,
+        *,
+        idle_seconds: float | None = None,
     ) -> Failure:
-        diagnosis = diagnose_log(watch.log_lines(), context=context_of(plan), patches=self._patches)
+        alive = seen.state in ("late", "hanging")
+        context = replace(context_of(plan), idle_seconds=idle_seconds if alive else None)
+        diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
         failure = Failure(launch, seen, diagnosis, answer)
         finding = diagnosis.finding.patch if diagnosis.finding else None
-        hung = seen.state == "late" and (answer is None or failure.hung) and finding is None
+        hung = alive and (answer is None or failure.hung) and finding is None
         self._record(launch, "hang" if hung else "failed", cause=failure.cause, finding=finding)
         if finding is not None:
             return failure
@@ -158,22 +178,35 @@ class Progress:
         self._phase_told = ""
         self._reached: dict[str, float] = {}
         self._doomed_since: float | None = None
+        self._one_at_a_time = threading.Lock()
+        self._life = time.monotonic()
+        self._work: Mapping[str, float] = {}
+        self._hangs = False
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long there has been neither a line nor work that is progress."""
+        return time.monotonic() - self._life
 
     def log(self, chunk: bytes) -> None:
         """Take bytes of the log that arrived together."""
-        for phase in self._live.feed(chunk):
-            self._phase(phase)
-        if diagnosis := self._live.look():
-            self._finding(diagnosis)
-        if not self._live.doomed:
-            self._doomed_since = None
-        elif self._doomed_since is None:
-            self._doomed_since = time.monotonic()
+        with self._one_at_a_time:
+            self._life, self._hangs = time.monotonic(), False
+            for phase in self._live.feed(chunk):
+                self._phase(phase)
+            if diagnosis := self._live.look():
+                self._finding(diagnosis)
+            if not self._live.doomed:
+                self._doomed_since = None
+            elif self._doomed_since is None:
+                self._doomed_since = time.monotonic()
 
-    def given_up(self) -> bool:
-        """Whether the launch has failed for good and only lingers."""
+    def given_up(self) -> GivenUp | None:
+        """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may."""
         since = self._doomed_since
-        return since is not None and time.monotonic() - since > LINGER_SECONDS
+        if since is not None and time.monotonic() - since > LINGER_SECONDS:
+            return "lingering"
+        return "hanging" if self._hangs else None
 
     def _phase(self, phase: Phase) -> None:
         self._reached.setdefault(phase.name, time.monotonic())
@@ -192,8 +225,21 @@ class Progress:
                 root_cause=redacted(cause.text),
             )
 
-    def waited(self, seconds: float) -> None:
+    def waited(self, seconds: float, work: Mapping[str, float]) -> None:
+        """Another heartbeat of the host: what its processes did since the last one may be a sign of life."""
+        with self._one_at_a_time:  # the log arrives in a thread of its own
+            if self._works(work):
+                self._life = time.monotonic()
+            self._work = work or self._work
+            self._hangs = self._live.now(self.idle_seconds).verdict == "hang"
         self._tell(self._told, waited=round(seconds, 1))
+
+    def _works(self, work: Mapping[str, float]) -> bool:
+        """Reading from a disk is progress; so is computing while kernels are compiled. Ranks that wait for each other
+        compute as well: they spin."""
+        read, cpu = (work.get(name, 0) - self._work.get(name, 0) for name in ("read_bytes", "cpu_seconds"))
+        compiles = self._live.phase.name in COMPUTING
+        return bool(self._work) and (read > WORTH_READING or (compiles and cpu > WORTH_COMPUTING))
 
     def _tell(self, text: str, **data: Any) -> None:
         self._told = text
@@ -224,6 +270,8 @@ def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
         return f"/health answered, the first completion failed: {answer['error']}"
     if seen.state == "late":
         return "not healthy in time"
+    if seen.state == "hanging":
+        return "the launch stands still: neither a line nor work for longer than this phase takes"
     if seen.state == "lingering":
         return "the engine failed and did not end by itself"
     if seen.state == "foreign":
@@ -244,11 +292,15 @@ def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployE
         who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
         error = f"{what}: {who} answers on its port, and it is not ours"
         return LaunchFailed("foreign_server", error, next_command=logs)
+    if finding is not None and failure.diagnosis.verdict == "hang":
+        hangs = f"{what} hangs: {finding.title}. {reason}"
+        return BudgetSpent("no_remedy_left", hangs, next_command=logs)
     if finding is not None:
         return LaunchFailed("no_remedy_left", f"{what} failed: {finding.title}. {reason}", next_command=logs)
-    if failure.seen.state == "late" and failure.answer is None:
+    if failure.seen.state in ("late", "hanging") and failure.answer is None:
         last = f"the last it said: {failure.cause}"
-        return BudgetSpent("not_ready", f"{what} was not healthy in time; {last}", next_command=logs)
+        how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
+        return BudgetSpent("not_ready", f"{what} {how}; {last}", next_command=logs)
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     if failure.hung:
         hangs = f"{what} hangs in its first completion: {failure.cause}. It goes on{bundle}"

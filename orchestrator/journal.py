@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 
@@ -163,3 +164,28 @@ def _stop(history: History, record: Mapping[str, Any]) -> History:
 
 
 _STEPS = {"launch": _launch, "outcome": _outcome, "patch": _patch, "revert": _revert, "stop": _stop}
+
+
+def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:
+    """How long the last launch that became healthy took, from its start to its first completion; None for none."""
+    started: dict[int, datetime] = {}
+    usual = None
+    for record in records:
+        moment = _moment(record)
+        if moment is None:
+            continue
+        if record.get("action") == "launch":
+            started[record["launch"]] = moment
+        elif record.get("action") == "outcome" and record.get("result") == "healthy":
+            begun = started.pop(
+                record["launch"], None
+            )  # a second "healthy" is that of a server found in place
+            usual = (moment - begun).total_seconds() if begun else usual
+    return usual
+
+
+def _moment(record: Mapping[str, Any]) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(record.get("at")))
+    except ValueError:
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.journal import FileChange, Outcome, fold
+from orchestrator.journal import FileChange, Outcome, fold, usual_seconds
 
 
 def patch(**more: Any) -> dict[str, Any]:
@@ -89,3 +89,14 @@ def test_each_folder_has_its_own_patches() -> None:
 
 def test_records_of_another_kind_change_nothing() -> None:
     assert fold([launch(1), {"action": "clean"}, {"note": 1}]) == fold([launch(1)])
+
+
+def test_how_long_a_launch_took_the_last_time() -> None:
+    def at(minute: int, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "at": f"2026-02-20T21:{minute:02}:00.000+00:00"}
+
+    assert usual_seconds([at(1, launch(1)), at(2, outcome(1, "failed"))]) is None
+    records = [at(1, launch(1)), at(4, outcome(1, "healthy")), at(9, outcome(1, "healthy"))]
+    assert usual_seconds(records) == 180.0
+    assert usual_seconds([*records, at(10, launch(2)), at(12, outcome(2, "healthy"))]) == 120.0
+    assert usual_seconds([launch(1), outcome(1, "healthy")]) is None

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.attempt import Progress
+from orchestrator.diagnosis import engine as diagnosis_engine
+from orchestrator.diagnosis.engine import Context
+from orchestrator.diagnosis.live import Live
 from tests import stand_in, tiny_mla
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd
@@ -64,3 +68,32 @@ def test_a_failure_that_is_survived_is_not_acted_upon(
     assert {one["finding"] for one in left.of("progress") if one.get("finding")} <= {"fp8-kv-mla"}
     assert left.of("finding") == []
     assert case.actions() == ["launch", "outcome"]
+
+
+def test_a_launch_that_stands_still_is_repaired_like_any_other(
+    changed: Callable[[str, str, str], Case], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnosis_engine, "USUAL_SILENCE", 1.0)
+    case = changed("worker", 'if settings.fault == "hang":', 'if "NCCL_P2P_DISABLE" not in os.environ:')
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    (found,) = left.of("finding")
+    assert (found["patch"], found["diagnosis"]["verdict"]) == ("hang-nccl-start", "hang")
+    ended = [one for one in left.of("step") if one["step"] == "launch 1" and "seconds" in one]
+    assert "stands still" in ended[0]["text"]
+    assert case.journal()[-1]["result"] == "healthy"
+
+
+def test_reading_from_a_disk_is_a_sign_of_life() -> None:
+    shown = Progress(Live(Context(), ()))
+    shown.waited(2.0, {"cpu_seconds": 1.0, "read_bytes": 0})
+    shown._life -= 100.0
+    shown.waited(4.0, {"cpu_seconds": 3.0, "read_bytes": 1 << 30})
+    assert shown.idle_seconds < 10.0
+    shown._life -= 100.0
+    shown.waited(6.0, {"cpu_seconds": 9.0, "read_bytes": 1 << 30})
+    assert shown.idle_seconds < 10.0, "while Python starts, computing is progress"
+    shown.log(b"INFO 02-20 21:35:07 [a.py:1] vLLM is using nccl==2.28.3\n")
+    shown._life -= 100.0
+    shown.waited(8.0, {"cpu_seconds": 19.0, "read_bytes": 1 << 30})
+    assert shown.idle_seconds > 90.0, "ranks that wait for each other spin"

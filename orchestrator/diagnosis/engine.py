@@ -50,6 +50,7 @@ class Context:
 
 SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
 """Seconds without a line after which a launch in that phase hangs; 600 (NCCL's own timeout) in the others."""
+USUAL_SILENCE = 600.0
 _STALL_NOTICES = 3
 STUCK_SECONDS = 180.0
 """How long requests of a server may run without a token of any of them."""
@@ -299,7 +300,7 @@ def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
         return stuck or startup.stalled >= _STALL_NOTICES
     # a notice a minute is no progress: it says that a rank has not answered since the last one
     beating = max(still.seconds, startup.stalled * STALL_SECONDS)
-    return beating + (idle_seconds or 0.0) > SILENCE.get(startup.phase.name, 600)
+    return beating + (idle_seconds or 0.0) > SILENCE.get(startup.phase.name, USUAL_SILENCE)
 
 
 def _said(line: Line) -> RootCause:

@@ -32,6 +32,11 @@ class Live:
         """Take bytes in; gives the phases that the launch went through with them, the present one last."""
         return self._scanner.feed(chunk)
 
+    @property
+    def phase(self) -> Phase:
+        """Where the launch is."""
+        return self._following.startup.phase
+
     def now(self, idle_seconds: float) -> Diagnosis:
         """The diagnosis of all lines so far, after so many seconds without another one."""
         self._scanner.catch_up()

@@ -20,12 +20,16 @@ LOOK_SECONDS = 0.25
 """How often it is asked whether the launch is given up."""
 
 
+GivenUp = Literal["lingering", "hanging"]
+
+
 @dataclass(frozen=True)
 class Seen:
     """What the watch saw last: `ready` (answers with our model), `exited`, `foreign` (somebody else's server
-    answers on our port), `lingering` (it failed for good and lives on) or `late` (not ready in time)."""
+    answers on our port), `lingering` (it failed for good and lives on), `hanging` (it stands still) or `late` (not
+    ready in time)."""
 
-    state: Literal["ready", "exited", "foreign", "lingering", "late"]
+    state: Literal["ready", "exited", "foreign", "lingering", "hanging", "late"]
     exit_code: int | None = None
     owner: Mapping[str, Any] | None = None
 
@@ -34,7 +38,8 @@ class Watch:
     """Follows a launch from its first log line.
 
     `on_log` gets the bytes of the log as they arrive, in a thread of its own, so that nothing which is waited for
-    holds them up; `on_wait` the seconds waited. `given_up` says whether there is nothing left to wait for.
+    holds them up; `on_wait` the seconds waited and what the processes have done so far. `given_up` says why there is nothing left to
+    wait for, where there is nothing.
     """
 
     def __init__(
@@ -44,8 +49,8 @@ class Watch:
         log: str | None,
         request: Mapping[str, Any],
         on_log: Callable[[bytes], None],
-        on_wait: Callable[[float], None],
-        given_up: Callable[[], bool] = lambda: False,
+        on_wait: Callable[[float, Mapping[str, float]], None],
+        given_up: Callable[[], GivenUp | None] = lambda: None,
     ) -> None:
         self._on_log = on_log
         self._on_wait = on_wait
@@ -95,8 +100,8 @@ class Watch:
     def _follow(self, seconds: float, *, stop_when_ready: bool) -> Seen:
         started = time.monotonic()
         while (left := started + seconds - time.monotonic()) > 0:
-            if self._given_up():
-                return Seen("lingering")
+            if (why := self._given_up()) is not None:
+                return Seen(why)
             try:
                 kind, value = self._arrived.get(timeout=min(left, LOOK_SECONDS))
             except queue.Empty:
@@ -113,7 +118,7 @@ class Watch:
             if value.get("healthy") and value["listed"] and stop_when_ready:
                 return Seen("ready")
             if "waited" in value:
-                self._on_wait(time.monotonic() - started)
+                self._on_wait(time.monotonic() - started, value.get("work") or {})
         return Seen("late")
 
     def _drain(self, log_bytes: int) -> None:

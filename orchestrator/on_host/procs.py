@@ -133,6 +133,20 @@ def resident_bytes(pid: int) -> int:
     return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") if fields else 0
 
 
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process so far, 0 where it is gone."""
+    fields = read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+
+
+def disk_bytes_read(pid: int) -> int:
+    """What a process had fetched from disks so far, mapped files included; 0 where nobody may know."""
+    for line in read_bytes(f"/proc/{pid}/io").splitlines():
+        if line.startswith(b"read_bytes: "):
+            return int(line.split()[1])
+    return 0
+
+
 def user(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name

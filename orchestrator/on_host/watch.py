@@ -28,7 +28,8 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     {"process": "running", "launch", "pid"} first, where it runs at all;
     {"health": status or null} at first and on each change;
-    {"waited", "log_bytes"} at least every two seconds;
+    {"waited", "log_bytes", "work"} at least every two seconds: work is what its processes have done so far,
+    {"cpu_seconds", "read_bytes" (from disks)}, those of processes that have ended left out;
     {"healthy": bool, "models", "listed", "ours", "owner"} whenever /health begins to answer 200, and when
     what follows from it changes: healthy when /v1/models answers too, listed when it names the model,
     ours when no other process answers on the port; `owner` {ours, pid, command, user, since} or null;
@@ -53,7 +54,8 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 if watched.ended():
                     break
                 if time.monotonic() >= beat:
-                    yield {"waited": round(time.monotonic() - began, 1), "log_bytes": _size(launch)}
+                    waited = round(time.monotonic() - began, 1)
+                    yield {"waited": waited, "log_bytes": _size(launch), "work": _work(launch)}
                     beat = time.monotonic() + HEARTBEAT_SECONDS
                 watched.wait(beat - time.monotonic())
     yield {"exited": launch.exit_code(), "log_bytes": _size(launch), "members": _members(launch)}
@@ -64,6 +66,14 @@ def _size(launch: launches.Launch) -> int:
         return launch.log.stat().st_size
     except OSError:
         return 0
+
+
+def _work(launch: launches.Launch) -> dict[str, float]:
+    pids = [one.pid for one in launches.members(launch, launches.table())]
+    return {
+        "cpu_seconds": round(sum(procs.cpu_seconds(pid) for pid in pids), 2),
+        "read_bytes": sum(procs.disk_bytes_read(pid) for pid in pids),
+    }
 
 
 def _members(launch: launches.Launch) -> list[dict[str, Any]]:

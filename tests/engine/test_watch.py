@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from orchestrator.engine.watch import Seen, Watch
+from orchestrator.engine.watch import GivenUp, Seen, Watch
 from orchestrator.ssh.host import Host
 
 SECONDS = 10.0
@@ -53,14 +53,14 @@ class Followed:
         self.text += chunk
         self.arrived.set()
 
-    def watch(self, *, given_up: Callable[[], bool] = lambda: False, on_log: Any = None) -> Watch:
+    def watch(self, *, given_up: Callable[[], GivenUp | None] = lambda: None, on_log: Any = None) -> Watch:
         host = cast(Host, self)
         return Watch(
             host,
             log="/log",
             request={},
             on_log=on_log or self.heard,
-            on_wait=lambda seconds: None,
+            on_wait=lambda seconds, work: None,
             given_up=given_up,
         )
 
@@ -85,7 +85,7 @@ def test_what_the_engine_wrote_before_it_ended_is_taken_to_the_last_byte() -> No
 
 def test_a_launch_that_is_given_up_is_not_waited_for() -> None:
     one = Followed()
-    with one.watch(given_up=one.arrived.is_set) as watch:
+    with one.watch(given_up=lambda: "lingering" if one.arrived.is_set() else None) as watch:
         one.log.put(b"it is over\n")
         assert watch.until_ready(SECONDS) == Seen("lingering")
 
