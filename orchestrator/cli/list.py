@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,15 @@ FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_json: bool) -> None:
     """List the playbooks or the patches: shipped, your own, and those of the folders given."""
     rows = _playbooks(playbooks) if kind == "playbooks" else _patches(patches)
-    for row in rows:
-        click.echo(json.dumps(row) if as_json else _line(row))
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps(row))
+        return
+    for number, (category, alike) in enumerate(groupby(rows, key=lambda row: row.get("category"))):
+        if category:
+            click.echo(f"{chr(10) if number else ''}{category.replace('_', ' ')}")
+        for row in alike:
+            click.echo(_line(row))
 
 
 def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
@@ -49,7 +57,8 @@ def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
     from orchestrator.data_folders import data_folders
     from orchestrator.remedy.catalogue import load
 
-    for patch in load(data_folders("patches", folders)):
+    patches = load(data_folders("patches", folders))
+    for patch in sorted(patches, key=lambda patch: (patch.category, patch.id)):
         yield {"patch": patch.id, "category": patch.category, "title": patch.title}
 
 
