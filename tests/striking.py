@@ -6,6 +6,7 @@ program on the host stops itself at an audit event (a file opened, one renamed, 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
@@ -88,7 +89,8 @@ class Run:
         return True
 
     def go_on(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # it may have ended by what was done to it
+            os.kill(self.pid, signal.SIGCONT)
 
     def strike(self, way: Way) -> None:
         """End it: by KILL, by the end of its connection, or by Ctrl-C."""

@@ -34,10 +34,15 @@ def logs(
     pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
     """
     from orchestrator.cli.session import on_each_host
+    from orchestrator.errors import UsageError
     from orchestrator.report.choose import on_terminal
 
     if explain and (follow or lines is not None or raw):
-        raise click.UsageError("--explain reads the whole log: it goes with --launch alone")
+        raise UsageError(
+            "explain_alone",
+            "--explain reads the whole log: it goes with --launch alone",
+            next_command="deploy logs PLAYBOOK --host HOST --explain",
+        )
     show = _bytes if raw or not on_terminal(sys.stdout) else _folded
 
     def work(deployment: Deployment) -> int:

@@ -20,27 +20,21 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 
     A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key.
     """
-    paths = [sorted(folder.glob("*.yaml")) for folder in folders]
-    seal = kept.seal(path for own in paths for path in own)
-    patches = kept.recall(seal)
-    if patches is None:
-        patches = _read(paths)
-        kept.keep(seal, patches)
-    return patches
-
-
-def _read(paths: Sequence[Sequence[Path]]) -> tuple[Patch, ...]:
+    known, new = kept.recall(), {}
     found: dict[str, Patch] = {}
-    for own in paths:
-        for path in own:
-            patch = load_model(path, Patch, code=CODE)
-            if patch.id != path.stem:
-                raise UsageError(
-                    CODE,
-                    f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
-                    next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
-                )
-            found.setdefault(patch.id, patch)
+    for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
+        seal = kept.seal(path)
+        patch = known.get(seal) or load_model(path, Patch, code=CODE)
+        if patch.id != path.stem:
+            raise UsageError(
+                CODE,
+                f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
+                next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
+            )
+        if seal not in known:
+            new[seal] = patch
+        found.setdefault(patch.id, patch)
+    kept.keep(new)
     return tuple(found[name] for name in sorted(found))
 
 

@@ -6,6 +6,7 @@ import json
 
 from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
 from orchestrator.report.layout import WIDTH, Line, Role, wrapped
+from orchestrator.report.panel import condensed
 
 FAILED = ("fault", "unknown_fault", "hang")
 HEADLINES = {
@@ -26,7 +27,7 @@ def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[Line]:
         same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
         out += _entry(
             "last words" if found.verdict == "hang" else "root cause",
-            found.root_cause.text,
+            condensed(found.root_cause.text),
             limit=8,
             role="bad",
         ) + _entry("", where + same)

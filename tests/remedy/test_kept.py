@@ -23,14 +23,14 @@ remedy: [{do: [{kind: flag, name: --max-model-len, op: set, formula: "floor(a, 1
 class Forgetful(dict[str, Any]):
     """As if every command were a process of its own."""
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        pass
+    def __bool__(self) -> bool:
+        return False
 
 
 @pytest.fixture(autouse=True)
 def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(kept, "_recent", Forgetful())
+    monkeypatch.setattr(kept, "_here", Forgetful())
     return tmp_path / "cache" / "deploy" / "patches"
 
 
@@ -48,14 +48,16 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return paths
 
 
-def test_it_is_recalled_as_it_was(tmp_path: Path, read: list[Path]) -> None:
+def test_it_is_recalled_as_it_was_and_a_new_file_alone_is_read(tmp_path: Path, read: list[Path]) -> None:
     folders = [tmp_path, shipped("patches")]
-    (tmp_path / "mine.yaml").write_text(MINE)
     first = catalogue.load(folders)
     count = len(read)
-    assert count > 1
+    assert count == len(first) > 1
     assert catalogue.load(folders) == first
     assert len(read) == count
+    (tmp_path / "mine.yaml").write_text(MINE)
+    assert len(catalogue.load(folders)) == count + 1
+    assert [path.name for path in read[count:]] == ["mine.yaml"]
 
 
 def test_any_change_is_seen(tmp_path: Path, read: list[Path]) -> None:
@@ -81,8 +83,15 @@ def test_a_damaged_or_unwritable_cache_costs_time_alone(
     assert catalogue.load([tmp_path]) == whole
 
 
-def test_old_catalogues_are_thrown_away(tmp_path: Path, cache_folder: Path) -> None:
-    for number in range(12):
+def test_what_was_not_used_for_long_is_forgotten(
+    tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_FILES", 3)
+    cache_folder.mkdir(parents=True)
+    (cache_folder / "of-another-release.json").write_text("{}")
+    for number in range(6):
         (tmp_path / "mine.yaml").write_text(MINE.replace("of mine", f"nr {number}"))
         catalogue.load([tmp_path])
-    assert len(list(cache_folder.iterdir())) == kept._CATALOGUES
+        kept._here.clear()
+    assert len(kept.recall()) == 3
+    assert len(list(cache_folder.iterdir())) == 1
