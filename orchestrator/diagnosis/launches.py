@@ -81,6 +81,8 @@ class Launch:
         process = incident.process or ""
         if known := self._known.get(key):
             known.lines += incident.lines
+            if incident.first_line < known.incident.first_line:  # told first, and complete later
+                known.incident = incident
             if process and process not in known.processes:
                 known.processes.append(process)
             return
