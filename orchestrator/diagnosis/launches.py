@@ -40,10 +40,10 @@ class Launch:
         self._incidents = Incidents()
         self._known: dict[tuple[object, ...], Seen] = {}
 
-    def feed(self, line: Line) -> list[Incident]:
-        """Take a line in; gives the incidents that it completed."""
+    def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
+        """Take a line in; gives the incidents that it completed. `telling`: whether a patch may look for it."""
         self.startup.feed(line)
-        self.remarked = self.remarks.feed(line)
+        self.remarked = telling and self.remarks.feed(line)
         return self._incidents.feed(line)
 
     def expire(self, number: int) -> list[Incident]:
@@ -137,8 +137,8 @@ class Following:
         """Take note of the last of some lines that change nothing."""
         self._launch.startup.skip(line)
 
-    def feed(self, line: Line) -> bool:
-        """Take a line in; whether it completed an incident, or is one that a patch looks for."""
+    def feed(self, line: Line, *, telling: bool = True) -> bool:
+        """Take a line in; whether it completed an incident, or is one that a patch looks for (where it may be)."""
         self.tail.append(line)
         expired = self._launch.expire(line.number)
         for incident in expired:
@@ -147,7 +147,7 @@ class Following:
         if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
             self._launch = launch.next()
             self._launch.remarks.take_over(launch.remarks, after=launch.last_incident)
-        done = self._launch.feed(line)
+        done = self._launch.feed(line, telling=telling)
         for incident in done:
             self._launch = _kept(self._launch, incident)
         return bool(done or expired or launch.remarked)

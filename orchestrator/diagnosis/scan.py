@@ -7,6 +7,7 @@ traceback is open. The rest is counted and passed over. The outcome is that of r
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from orchestrator.diagnosis import incidents, startup
@@ -42,6 +43,8 @@ class Scanner:
         self._searched = 0
         self._number = 0
         self._tail = b""
+        self._hits: list[int] | None = None
+        """Where the block that is being read was found to tell something; None where it was not searched."""
         self._overlong = False
         self._wrapped = False
         self._phases: list[Phase] = []
@@ -57,6 +60,7 @@ class Scanner:
         """Read the lines that were held back; one without its end waits on."""
         end = self._held.rfind(b"\n") + 1
         block, self._held, self._searched = self._held, self._held[end:], 0
+        self._hits = None
         self._read(block, 0, end)
         raw = self._tail.rpartition(b"\n")[0].split(b"\n")[-TAIL_LINES:]
         last = self._number - len(raw) + 1
@@ -90,6 +94,7 @@ class Scanner:
 
     def _pass(self, block: bytes, end: int, hits: list[int]) -> int:
         """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
+        self._hits = hits if not self._wrapped else None
         position = self._read_on(block, 0, end) if not self._wrapped else self._read(block, 0, end)
         for hit in hits:
             if not position <= hit < end:
@@ -111,8 +116,9 @@ class Scanner:
         while start < end:
             line_end = block.find(b"\n", start)
             self._number += 1
+            telling = self._hits is None or _any_within(self._hits, start, line_end)
             for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number):
-                self.completed = self.following.feed(line) or self.completed
+                self.completed = self.following.feed(line, telling=telling) or self.completed
             phase = self.following.startup.phase
             if not self._phases or phase != self._phases[-1]:
                 self._phases.append(phase)
@@ -131,6 +137,11 @@ class Scanner:
                 break
             number, stop = number - 1, line_start
         self._number += count
+
+
+def _any_within(hits: list[int], start: int, end: int) -> bool:
+    at = bisect_left(hits, start)
+    return at < len(hits) and hits[at] < end
 
 
 def _lines_above(block: bytes, position: int, count: int, least: int) -> int:

@@ -168,7 +168,17 @@ TOLD = {
 """What the error of each fault says, in its sentence or by its code."""
 
 
-@pytest.mark.parametrize("name", [name for name, fault in faults.load().items() if fault.exit])
+SLOW = ("gpu-busy", "oom-killed", "first-request")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name in SLOW else ())
+        for name, fault in faults.load().items()
+        if fault.exit
+    ],
+)
 def test_every_fault_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
     done = rehearse("--fault", name)
     fault = faults.load()[name]
