@@ -130,14 +130,6 @@ class StartUp:
         """What the engine resolved ("auto", "fp8_e4m3", ...), None if the log does not say."""
         return self.engine.get("kv_cache_dtype")
 
-    @property
-    def tensor_parallel(self) -> int | None:
-        """Tensor parallel size of the engine configuration or of the arguments."""
-        size = self.engine.get("tensor_parallel_size") or (self.arguments or {}).get(
-            "tensor_parallel_size", ""
-        )
-        return int(size) if size.isdigit() else None
-
     def phase_at(self, number: int) -> str:
         """The phase in which the line of that number was written."""
         passed = [(line, phase) for phase, line in self.reached.items() if line <= number]

@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,29 +28,10 @@ def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:
 def test_a_foreign_server_that_comes_while_the_launch_is_under_way(whole: Case, tmp_path: Path) -> None:
     whole.content["engine"] = {"python": engine_that_first(tmp_path, "import time; time.sleep(60)")}
     whole.write()
-    started = threading.Event()
-    asked: list[str] = []
-
-    def appear() -> None:
-        while not (whole.state / "launches" / "1" / "process.json").exists():
-            time.sleep(0.02)
-        with foreign_server(whole.content["port"], "tiny") as seen:
-            started.wait(20)
-            asked.extend(seen)
-
-    other = threading.Thread(target=appear)
-    other.start()
-    try:
-        left = whole.deploy("PLAYBOOK", "--json")
-        assert left.code == 6, left.out[-2000:] + left.err
-        error = the_error(left)
-        assert error["code"] == "foreign_server"
-        assert f"pid {os.getpid()}" in error["message"]
+    started = whole.state / "launches" / "1" / "process.json"
+    with appearing(whole, started.exists) as asked:
+        error = refused_for_the_other(whole)
         assert error["next"].startswith(f"deploy stop {whole.path}")
-    finally:
-        started.set()
-        other.join()
-        assert whole.deploy("stop", "PLAYBOOK").code == 0
     assert "POST /v1/completions" not in asked
 
 
@@ -71,34 +52,17 @@ def test_a_foreign_server_that_shares_the_port_of_a_launch_under_way(whole: Case
     both = tmp_path / "both"
     whole.content |= {"engine": {"python": engine_that_first(tmp_path, HELD.format(str(both)))}, **ONE_CARD}
     whole.write()
-    over = threading.Event()
-    asked: list[str] = []
+    log = whole.state / "launches" / "1" / "vllm.log"
 
-    def appear() -> None:
-        log = whole.state / "launches" / "1" / "vllm.log"
-        while not (log.exists() and b"startup complete" in log.read_bytes()):
-            time.sleep(0.02)
-        with foreign_server(whole.content["port"], "another-model", shares=True) as seen:
-            both.touch()
-            over.wait(30)
-            asked.extend(seen)
+    def listens() -> bool:
+        return log.exists() and b"startup complete" in log.read_bytes()
 
-    other = threading.Thread(target=appear)
-    other.start()
-    try:
-        left = whole.deploy("PLAYBOOK", "--json")
-        assert left.code == 6, left.out[-2000:] + left.err
-        error = the_error(left)
-        assert error["code"] == "foreign_server"
-        assert f"pid {os.getpid()}" in error["message"]
+    with appearing(whole, listens, model="another-model", shares=True, then=both.touch) as asked:
+        refused_for_the_other(whole)
         status = json.loads(whole.deploy("status", "PLAYBOOK", "--json").out)
         assert status["members"]
         assert status["state"] == "running, not healthy"
         assert (status["listener"]["ours"], status["listener"]["pid"]) == (False, os.getpid())
-    finally:
-        over.set()
-        other.join()
-        assert whole.deploy("stop", "PLAYBOOK").code == 0
     assert not [one for one in asked if one.startswith("POST")]
 
 
@@ -121,6 +85,47 @@ def test_a_foreign_server_that_joins_a_healthy_launch(whole: Case) -> None:
     assert [one["changed"] for one in again.of("result")] == [False]
     now = json.loads(whole.deploy("status", "PLAYBOOK", "--json").out)["members"]
     assert [one["pid"] for one in now] == [one["pid"] for one in members]
+
+
+def refused_for_the_other(whole: Case) -> dict[str, Any]:
+    """A launch that ends because another server, this process's, answers on its port."""
+    left = whole.deploy("PLAYBOOK", "--json")
+    assert left.code == 6, left.out[-2000:] + left.err
+    error = the_error(left)
+    assert error["code"] == "foreign_server"
+    assert f"pid {os.getpid()}" in error["message"]
+    return error
+
+
+@contextmanager
+def appearing(
+    whole: Case,
+    when: Callable[[], bool],
+    *,
+    model: str = "tiny",
+    shares: bool = False,
+    then: Callable[[], None] = lambda: None,
+) -> Iterator[list[str]]:
+    """A foreign server comes on the playbook's port `when` it is time; gives what it was asked. Ends with `deploy stop`."""
+    over = threading.Event()
+    asked: list[str] = []
+
+    def appear() -> None:
+        while not (when() or over.is_set()):
+            time.sleep(0.02)
+        with foreign_server(whole.content["port"], model, shares=shares) as seen:
+            then()
+            over.wait(30)
+            asked.extend(seen)
+
+    other = threading.Thread(target=appear)
+    other.start()
+    try:
+        yield asked
+    finally:
+        over.set()
+        other.join()
+        assert whole.deploy("stop", "PLAYBOOK").code == 0
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def test_what_a_log_says_about_itself() -> None:
     startup = of_case("mla-fp8kv-kimi-k25-tp8")
     assert startup.vllm_version == "0.16.0"
     assert startup.kv_cache_dtype == "fp8_e4m3"
-    assert startup.tensor_parallel == 8
+    assert startup.gpus == 8
     assert startup.compute_cap == "12.0"
     assert startup.arguments is not None
     assert startup.arguments["max_model_len"] == "131072"
