@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.diagnosis.incidents import Incident, Raised, died_only
+from orchestrator.diagnosis.incident import Incident, Raised
+from orchestrator.diagnosis.incidents import died_only
 from orchestrator.diagnosis.launches import Launch, Seen, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise

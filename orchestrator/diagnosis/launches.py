@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.diagnosis.incidents import Incident, Incidents, is_usage
+from orchestrator.diagnosis.incident import Incident
+from orchestrator.diagnosis.incidents import Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
 from orchestrator.diagnosis.standstill import TAIL_LINES

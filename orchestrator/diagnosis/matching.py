@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from orchestrator.diagnosis import selector
-from orchestrator.diagnosis.incidents import Incident, Raised
+from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.literals import search
 from orchestrator.remedy.match import Match

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from orchestrator.diagnosis.incidents import Incident, Incidents
+from orchestrator.diagnosis.incident import Incident
+from orchestrator.diagnosis.incidents import Incidents
 from orchestrator.diagnosis.lines import read
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.data_folders import shipped
 from orchestrator.diagnosis import selector
-from orchestrator.diagnosis.incidents import Incident, Raised
+from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.matching import Scene, recognise
 from orchestrator.remedy import catalogue
 
