@@ -14,7 +14,7 @@ from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.literals import search
 from orchestrator.remedy.match import Match
 from orchestrator.remedy.patch import Patch
-from orchestrator.remedy.wanted import Confidence, count_fits, fits, settings_fit, version_fits
+from orchestrator.remedy.wanted import Confidence, fits, launch_fits, settings_fit
 
 During = Literal["start", "request", "hang"]
 _ALTERNATIVES = {"phase", "compute_cap", "forced"}
@@ -135,11 +135,7 @@ def _remark(match: Match, incident: Incident, scene: Scene) -> Line | None:
 def _around(match: Match, incident: Incident, scene: Scene) -> bool:
     """What is asked of the launch rather than of the exception."""
     return (
-        settings_fit(scene.engine, match.engine)
-        and settings_fit(scene.arguments, match.arguments)
-        and (match.vllm is None or version_fits(match.vllm, scene.vllm_version))
-        and (not match.compute_cap or fits(scene.compute_cap, match.compute_cap))
-        and (match.gpus is None or count_fits(match.gpus, scene.gpus))
+        launch_fits(match, scene)
         and (not match.phase or scene.phase_at(incident.first_line) in match.phase)
         and all(scene.remarks.get(wanted) for wanted in match.log)
         and not any(scene.remarks.get(unwanted) for unwanted in match.not_log)

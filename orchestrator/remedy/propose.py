@@ -11,7 +11,7 @@ from orchestrator.remedy import formula
 from orchestrator.remedy.action import EDITS, TEMPLATE, Action, When
 from orchestrator.remedy.action import Way as WayOfPatch
 from orchestrator.remedy.patch import Patch
-from orchestrator.remedy.wanted import count_fits, fits, settings_fit, version_fits
+from orchestrator.remedy.wanted import launch_fits
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,8 @@ class Circumstances:
 
     def allow(self, when: When) -> bool:
         """Whether all of it is known to hold."""
-        return (
-            settings_fit(self.arguments, when.arguments)
-            and settings_fit(self.engine, when.engine)
-            and (when.vllm is None or version_fits(when.vllm, self.vllm_version))
-            and (not when.compute_cap or fits(self.compute_cap, when.compute_cap))
-            and (when.gpus is None or count_fits(when.gpus, self.gpus))
-            and (when.holds is None or bool(formula.evaluate(when.holds, self.number)))
+        return launch_fits(when, self) and (
+            when.holds is None or bool(formula.evaluate(when.holds, self.number))
         )
 
 
