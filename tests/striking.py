@@ -13,18 +13,17 @@ import os
 import shlex
 import signal
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from tests import stand_in
 from tests.test_deployment import Case
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 Way = Literal["kill", "closed", "interrupt"]
 WAYS: tuple[Way, ...] = ("kill", "closed", "interrupt")
-PATIENCE_SECONDS = 20.0
 
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["tests.striking", "orchestrator.deployment", "orchestrator.ssh.connect"])
@@ -48,15 +47,6 @@ class Reached:
     event: str
     text: str
     time: int = 1
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """The first true answer."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while not (answer := true()):
-        assert time.monotonic() < give_up, "it never came true"
-        time.sleep(0.005)
-    return answer
 
 
 def state(pid: int) -> str:
@@ -128,7 +118,7 @@ def close_connections(case: Case) -> None:
     """End every connection at the host's end, as when it drops them; what runs there is left alone."""
     for pid in case.server.session_pids():
         os.kill(pid, signal.SIGKILL)
-    until(lambda: not case.server.session_pids())
+    eventually(lambda: not case.server.session_pids())
 
 
 def _deploy(arguments: list[str], environment: dict[str, str], out: str, moments: tuple[Told, ...]) -> None:

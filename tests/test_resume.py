@@ -22,9 +22,10 @@ from orchestrator.on_host import launches, stop
 from tests import stand_in
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
-from tests.striking import WAYS, Pauses, Reached, Run, Told, Way, until
+from tests.striking import WAYS, Pauses, Reached, Run, Told, Way
 from tests.test_deployment import REPOSITORY, Case, original
 from tests.test_deployment import repositories as repositories
+from tests.waiting import eventually
 
 CONFIGS = ("config.json", "hf_quant_config.json")
 USUAL = {"kill": -signal.SIGKILL, "closed": 3, "interrupt": 130}
@@ -166,7 +167,7 @@ class Struck:
         self.pauses.clear()
         for run in self.runs:
             run.close()
-        until(lambda: not self.case.server.session_pids())
+        eventually(lambda: not self.case.server.session_pids())
         request = {"playbook": self.case.name, "launch": None, "grace_seconds": 0, "kill_seconds": 5}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(self.case.server.state_home))
@@ -257,16 +258,16 @@ def strike(struck: Struck, row: Strike, words: tuple[str, ...]) -> tuple[Run, in
     case, moment = struck.case, row.moment
     if isinstance(moment, Told):
         run = struck.run(*words, moments=(moment,))
-        until(run.stopped)
+        eventually(run.stopped)
         run.strike(row.way)
         return run, None
     if moment == "following":  # the engine stands still from its first instant, so that it is not ready
         run = struck.run(*words, moments=(Told("launch 1", "started"), Told("launch 1", "progress")))
-        until(run.stopped)
+        eventually(run.stopped)
         (session,) = struck.sessions()
         os.killpg(session, signal.SIGSTOP)
         run.go_on()
-        until(lambda: run.of("progress") and run.stopped())
+        eventually(lambda: run.of("progress") and run.stopped())
         run.strike(row.way)
         return run, None
     if moment == "download":
@@ -274,19 +275,19 @@ def strike(struck: Struck, row: Strike, words: tuple[str, ...]) -> tuple[Run, in
         case.hub.hold = {shard: threading.Event()}
         run = struck.run(*words)
         assert case.hub.held.wait(30)
-        until(lambda: run.of("progress"))
+        eventually(lambda: run.of("progress"))
         run.strike(row.way)
         return run, None
     assert isinstance(moment, Reached)
     if row.scenario == "stubborn":  # the same file was renamed by the patch
         run = struck.run(*words, moments=(Told("revert", "started"),))
-        until(run.stopped)
+        eventually(run.stopped)
         struck.pauses.ask(moment)
         run.go_on()
     else:
         struck.pauses.ask(moment)
         run = struck.run(*words)
-    program = until(lambda: run.lives() and struck.pauses.pid())
+    program = eventually(lambda: run.lives() and struck.pauses.pid())
     if moment is SECOND_FILE:
         assert [case.config(name) == original(struck.repositories, name) for name in CONFIGS] == [True, False]
     run.strike(row.way)
@@ -304,27 +305,27 @@ def again(struck: Struck, row: Strike, words: tuple[str, ...], behind: int | Non
     """The same command once more; what stood still goes on in time."""
     if row.moment == "following":
         second = struck.run(*words, moments=(Told("launch 1", "started"),))
-        until(second.stopped)
+        eventually(second.stopped)
         for session in struck.sessions():
             os.killpg(session, signal.SIGCONT)
         second.go_on()
         return second
     if row.moment == "download":
         second = struck.run(*words, moments=(Told("download", "progress"),))
-        until(second.stopped)
+        eventually(second.stopped)
         for event in struck.case.hub.hold.values():
             event.set()
         second.go_on()
         return second
     if behind is not None:
         second = struck.run(*words, moments=(Told("lock", "ended"),))
-        until(lambda: [one for one in second.of("wait") if one["step"] == "lock"])
+        eventually(lambda: [one for one in second.of("wait") if one["step"] == "lock"])
         watched = time.monotonic() + BEHIND_SECONDS
         while time.monotonic() < watched:
             assert not second.stopped(), "it works while a program of the first run is still at work"
             time.sleep(0.02)
         struck.pauses.clear()
-        until(second.stopped)
+        eventually(second.stopped)
         second.go_on()
         return second
     return struck.run(*words)

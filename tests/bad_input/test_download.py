@@ -12,6 +12,7 @@ import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, the_error
 from tests.test_deployment import REPOSITORY, Case
+from tests.waiting import eventually
 
 
 def test_a_gated_repository(case: Case) -> None:
@@ -60,9 +61,13 @@ def test_a_disk_that_somebody_fills_during_the_download(small_disk: Case) -> Non
     case.write()
     case.hub.hold[late] = threading.Event()
     filler = case.checkpoint / "somebody-elses"
+    config = case.checkpoint / "config.json"
 
     def fill() -> None:
         case.hub.held.wait(30)
+        eventually(
+            config.exists
+        )  # it has its name once it is whole: what is asked for below is not still on its way
         with filler.open("wb", buffering=0) as file:
             try:
                 while True:

@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,21 +20,13 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host import launch, launches, procs, shared_memory, stop
+from tests.waiting import eventually
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
 def stand_in(**options: Any) -> list[str]:
     return [sys.executable, "-I", "-S", str(STAND_IN), json.dumps(options)]
-
-
-def eventually(check: Callable[[], Any], seconds: float = 10.0) -> Any:
-    """The first true answer of a check that is asked every few milliseconds."""
-    give_up = time.monotonic() + seconds
-    while not (answer := check()):
-        assert time.monotonic() < give_up, "it never came true"
-        time.sleep(0.005)
-    return answer
 
 
 def free_port() -> int:

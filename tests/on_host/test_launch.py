@@ -18,7 +18,8 @@ import pytest
 from orchestrator.on_host import launch, launches, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import boot_id, machine_id, read_json, records
-from tests.on_host.conftest import Deployments, eventually, ready, stand_in
+from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.waiting import eventually
 
 
 def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
@@ -132,6 +133,8 @@ def test_the_supervisor_in_each_shell(shell: str, tmp_path: Path) -> None:
         supervisor.stdout.readline()
         supervisor.terminate()
         (child,) = [one.pid for one in procs.processes().values() if one.parent == supervisor.pid]
+        # its line comes before it stops: a CONT in between would be lost, and it would stand for good
+        eventually(lambda: (one := procs.process(child)) is not None and one.state == "T")
         os.kill(child, signal.SIGCONT)
         assert supervisor.wait(timeout=10) == 5
     assert (tmp_path / "exit").read_text() == "5\n"

@@ -9,7 +9,8 @@ from typing import Any
 
 from orchestrator.on_host import launches, observe, procs
 from orchestrator.on_host.state import boot_id, machine_id
-from tests.on_host.conftest import Deployments, eventually, free_port, ready, stand_in
+from tests.on_host.conftest import Deployments, free_port, ready, stand_in
+from tests.waiting import eventually
 
 
 def look(port: int, **more: Any) -> dict[str, Any]:

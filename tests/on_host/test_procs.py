@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.on_host import procs
-from tests.on_host.conftest import eventually
+from tests.waiting import eventually
 
 REST = "4194560 1 2 3 4 5 6 7 8 20 0 5 0 987654 1000 22 184467"
 # The main thread ends while another one lives on, as in a process that is stuck in its driver.

@@ -17,7 +17,8 @@ import pytest
 
 from orchestrator.on_host import launches
 from orchestrator.ssh import ship
-from tests.on_host.conftest import Deployments, eventually, free_port, ready, stand_in
+from tests.on_host.conftest import Deployments, free_port, ready, stand_in
+from tests.waiting import eventually
 
 
 def oldest() -> str | None:

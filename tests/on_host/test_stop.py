@@ -14,7 +14,8 @@ import pytest
 
 from orchestrator.on_host import launches, procs, state, stop
 from orchestrator.on_host.refusal import Refusal
-from tests.on_host.conftest import Deployments, eventually, ready, stand_in
+from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.waiting import eventually
 
 Bystander = Callable[..., "subprocess.Popen[bytes]"]
 

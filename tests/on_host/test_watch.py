@@ -16,7 +16,8 @@ import pytest
 
 from orchestrator.on_host import launches, watch
 from orchestrator.on_host.refusal import Refusal
-from tests.on_host.conftest import Deployments, eventually, free_port, ready, stand_in
+from tests.on_host.conftest import Deployments, free_port, ready, stand_in
+from tests.waiting import eventually
 
 
 @pytest.fixture
