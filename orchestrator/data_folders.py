@@ -15,7 +15,8 @@ def data_folders(kind: Kind, extra: Sequence[Path] = ()) -> tuple[Path, ...]:
 
     A folder that does not exist stays in the list: an error names every place that was searched.
     """
-    return (*extra, _users(kind), shipped(kind))
+    users = _users(kind)
+    return (*extra, *([users] if users else ()), shipped(kind))
 
 
 def shipped(kind: Kind) -> Path:
@@ -25,8 +26,12 @@ def shipped(kind: Kind) -> Path:
     return packed if packed.is_dir() else package.parent / kind
 
 
-def _users(kind: Kind) -> Path:
+def _users(kind: Kind) -> Path | None:
+    """None where nobody can say where this user's home folder is."""
     configured = os.environ.get("XDG_CONFIG_HOME", "")
-    # the XDG specification says to ignore relative paths
-    base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".config"
-    return base / "deploy" / kind
+    if Path(configured).is_absolute():  # the XDG specification says to ignore relative paths
+        return Path(configured) / "deploy" / kind
+    try:
+        return Path.home() / ".config" / "deploy" / kind
+    except RuntimeError:
+        return None

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
+from orchestrator import yaml_text
 from orchestrator.engine.arguments import canonical
 from orchestrator.errors import UsageError
 from orchestrator.secret_names import is_secret
@@ -73,17 +71,21 @@ def _setting(text: str) -> Override:
         raise UsageError("invalid_option", f"--set {key}: a playbook's name is that of its file")
     if parts[0] == "arguments" and len(parts) > 1:
         parts[1] = canonical(parts[1])
-    return Override(_shown("--set", key, text), tuple(parts), _yaml(typed), typed)
+    shown = _shown("--set", key, text)
+    return Override(shown, tuple(parts), _yaml(typed, shown), typed)
 
 
 def _shown(option: str, name: str, text: str) -> str:
     return f"{option} {(name if is_secret(name) else text)[:80]}"
 
 
-def _yaml(text: str) -> Any:
+def _yaml(text: str, option: str) -> Any:
+    """What the text means in YAML, or the text itself where it is none."""
     try:
-        return YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError):
+        return yaml_text.read(text).value
+    except yaml_text.Excessive as error:
+        raise UsageError("invalid_option", f"{option}: {error.what}") from None
+    except yaml_text.Wrong:
         return text
 
 

@@ -170,7 +170,10 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
     Raises UsageError: "unknown_playbook" with the nearest names, or "invalid_playbook".
     """
     if "/" in name or name.endswith((".yaml", ".yml")):
-        return load(Path(name).expanduser())
+        try:
+            return load(Path(name).expanduser())
+        except RuntimeError as error:  # ~NAME of nobody here
+            raise UsageError("invalid_playbook", f"{name[:60]}: {error}") from None
     known = names(folders)
     if name in known:
         return load(known[name])

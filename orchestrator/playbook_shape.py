@@ -64,7 +64,7 @@ Folder = Annotated[
 class Frozen(BaseModel):
     """A part of a playbook: unknown keys are mistakes, values do not change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
 
 
 class Model(Frozen):

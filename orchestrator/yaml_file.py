@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import shlex
 import types
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+from orchestrator import yaml_text
 from orchestrator.errors import UsageError
+from orchestrator.on_host import regular_file
+from orchestrator.yaml_text import Document
 
 M = TypeVar("M", bound=BaseModel)
 Location = tuple[int | str, ...]
+LARGEST_BYTES = 1 << 20
+"""A playbook takes some kilobytes, the largest patch seven."""
 
 
 def load_model(path: Path, model: type[M], *, code: str) -> M:
@@ -36,107 +35,48 @@ def load_model(path: Path, model: type[M], *, code: str) -> M:
         raise
 
 
+def text(path: Path, *, code: str) -> str:
+    """The text of a playbook or patch; raises UsageError(code)."""
+    try:
+        return regular_file.read(path, LARGEST_BYTES).decode("utf-8")
+    except regular_file.Unfit as error:
+        raise UsageError(code, f"{path}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(code, f"{path}: is not UTF-8 text (byte {error.start})") from error
+
+
 def _opening(path: Path, message: str) -> str:
     file = shlex.quote(str(path))
-    if not path.is_file():
+    if not regular_file.is_one(path):
         return f"ls -l {shlex.quote(str(path.parent))}"
     line = message.removeprefix(f"{path}:").partition(":")[0]
     return f"${{EDITOR:-vi}} +{line} {file}" if line.isdecimal() else f"${{EDITOR:-vi}} {file}"
 
 
 def _load(path: Path, model: type[M], code: str) -> M:
-    try:  # most files are right, and the loader that knows the lines takes twice as long
-        return model.model_validate(
-            _plain(YAML(typ="safe", pure=True).load(path.read_bytes().decode("utf-8")))
-        )
-    except (OSError, ValueError, YAMLError, RecursionError):
-        pass  # what is wrong is found once more, with its line
-    tree = _read(path, code)
     try:
-        return model.model_validate(_plain(tree))
+        document = yaml_text.read(text(path, code=code))
+    except yaml_text.Wrong as error:
+        where = path if error.line is None else f"{path}:{error.line}"
+        raise UsageError(code, f"{where}: {error.what}") from error
+    found = document.value
+    if not isinstance(found, dict):
+        what = "nothing" if found is None else "a list" if isinstance(found, list) else "a plain value"
+        raise UsageError(code, f"{path}:1: holds {what}; allowed: a mapping of keys to values")
+    try:
+        return model.model_validate(found)
     except ValidationError as error:
-        mistakes = {_sentence(path, tree, model, detail) for detail in error.errors(include_url=False)}
+        details = error.errors(include_url=False)
+        mistakes = {_sentence(path, document, model, detail) for detail in details}
     raise UsageError(code, "\n".join(text for _, text in sorted(mistakes)))
 
 
-def _read(path: Path, code: str) -> CommentedMap:
-    yaml = YAML(typ="rt")
-    try:
-        tree = yaml.load(path.read_bytes().decode("utf-8"))
-        _plain(tree)
-    except OSError as error:
-        raise UsageError(code, f"{path}: cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(code, f"{path}: is not UTF-8 text (byte {error.start})") from error
-    except DuplicateKeyError as error:
-        raise UsageError(code, _duplicate(path, error)) from error
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{path}:{mark.line + 1}" if mark else str(path)
-        raise UsageError(code, f"{where}: is not valid YAML: {error.problem or error.context}") from error
-    except (YAMLError, ValueError) as error:
-        raise UsageError(code, f"{path}: is not valid YAML: {str(error).strip() or 'unreadable'}") from error
-    except RecursionError as error:
-        raise UsageError(code, f"{path}: is nested too deep, or refers to itself") from error
-    if not isinstance(tree, CommentedMap):
-        found = "nothing" if tree is None else "a list" if isinstance(tree, CommentedSeq) else "a plain value"
-        raise UsageError(code, f"{path}:1: holds {found}; allowed: a mapping of keys to values")
-    return tree
-
-
-def _duplicate(path: Path, error: DuplicateKeyError) -> str:
-    line = error.problem_mark.line + 1 if error.problem_mark else 1
-    words = str(error.problem or "").split('"')
-    return f"{path}:{line}: {words[1] if len(words) > 1 else '?'}: is given twice; allowed: once"
-
-
-def _plain(value: Any) -> Any:
-    """The value without ruamel's own types; a date becomes its ISO text again."""
-    if isinstance(value, Mapping):
-        return {_plain(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, (bool, type(None))):
-        return value
-    if isinstance(value, (datetime.date, datetime.datetime)):
-        return value.isoformat()
-    if isinstance(value, Sequence):
-        return [_plain(item) for item in value]
-    for kind in (int, float):
-        if isinstance(value, kind):
-            return kind(value)
-    return value
-
-
 def _sentence(
-    path: Path, tree: CommentedMap, model: type[BaseModel], detail: ErrorDetails
+    path: Path, document: Document, model: type[BaseModel], detail: ErrorDetails
 ) -> tuple[int, str]:
-    location, line = _place(tree, detail["loc"])
+    location, line = document.place(detail["loc"])
     key = ".".join(str(part) for part in location) or "(file)"
     return line, f"{path}:{line}: {key}: {_wrong(model, location, detail)}"
-
-
-def _place(tree: CommentedMap, location: Location) -> tuple[Location, int]:
-    """The part of pydantic's location that exists in the file (or is missing there), and its line.
-
-    Inside unions pydantic mixes names of types into a location; those are left out.
-    """
-    node: Any = tree
-    line = 1
-    found: list[int | str] = []
-    for position, part in enumerate(location):
-        if isinstance(node, CommentedMap):
-            if part in node:
-                line = node.lc.key(part)[0] + 1
-            elif position < len(location) - 1 or not str(part).isidentifier():
-                continue
-            found.append(part)
-            node = node.get(part)
-        elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-            line = node.lc.item(part)[0] + 1
-            found.append(part)
-            node = node[part]
-    return tuple(found), line
 
 
 def _wrong(model: type[BaseModel], location: Location, detail: ErrorDetails) -> str:

@@ -55,11 +55,13 @@ def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
 
 def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
     from orchestrator.data_folders import data_folders
-    from orchestrator.remedy.catalogue import load
+    from orchestrator.remedy import catalogue
 
-    patches = load(data_folders("patches", folders))
+    patches, broken = catalogue.survey(data_folders("patches", folders))
     for patch in sorted(patches, key=lambda patch: (patch.category, patch.id)):
         yield {"patch": patch.id, "category": patch.category, "title": patch.title}
+    for path, error in broken.items():
+        yield {"patch": path.stem, "category": "broken", "title": error.message, "error": error.message}
 
 
 def _line(row: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
     from orchestrator import playbook
     from orchestrator.data_folders import data_folders
     from orchestrator.errors import UsageError
+    from orchestrator.yaml_file import text
 
     patch = _patch_file(name, data_folders("patches", patches))
     try:
@@ -32,18 +33,20 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
         if patch is None:
             words = error.message.replace("no playbook", "neither a patch nor a playbook", 1)
             raise UsageError("unknown_id", words, next_command="deploy list playbooks") from None
-        click.echo(_patch_json(patch) if as_json else patch.read_text().rstrip())
+        click.echo(_patch_json(patch) if as_json else text(patch, code="invalid_patch").rstrip())
         return
     if as_json:
         click.echo(json.dumps({"kind": "playbook", **found.model_dump(mode="json")}))
     else:
         assert found.source is not None  # it was read from a file
-        click.echo(found.source.read_text().rstrip())
+        click.echo(text(found.source, code="invalid_playbook").rstrip())
 
 
 def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
+    from orchestrator.on_host import regular_file
+
     files = (folder / f"{name}.yaml" for folder in folders if "/" not in name)
-    return next((path for path in files if path.is_file()), None)
+    return next((path for path in files if regular_file.is_one(path)), None)
 
 
 def _patch_json(path: Path) -> str:

@@ -67,6 +67,10 @@ def checked_value(value: Any) -> ArgumentValue:
         raise ValueError(
             "is empty; allowed: true (a bare option), a number, text, a list or a mapping (JSON)"
         )
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        raise ValueError("infinity and NaN are no numbers of JSON") from None
     return value
 
 

@@ -20,22 +20,39 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 
     A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key.
     """
+    patches, broken = survey(folders)
+    if broken:
+        raise next(iter(broken.values()))
+    return patches
+
+
+def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, UsageError]]:
+    """The patches as `load` gives them, and the files that hold none, with what is wrong with each."""
     known, new = kept.recall(), {}
     found: dict[str, Patch] = {}
+    broken: dict[Path, UsageError] = {}
     for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
         seal = kept.seal(path)
-        patch = known.get(seal) or load_model(path, Patch, code=CODE)
-        if patch.id != path.stem:
-            raise UsageError(
-                CODE,
-                f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
-                next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
-            )
+        try:
+            patch = known.get(seal) or load_model(path, Patch, code=CODE)
+            _require_name(path, patch)
+        except UsageError as error:
+            broken[path] = error
+            continue
         if seal not in known:
             new[seal] = patch
         found.setdefault(patch.id, patch)
     kept.keep(new)
-    return tuple(found[name] for name in sorted(found))
+    return tuple(found[name] for name in sorted(found)), broken
+
+
+def _require_name(path: Path, patch: Patch) -> None:
+    if patch.id != path.stem:
+        raise UsageError(
+            CODE,
+            f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
+            next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
+        )
 
 
 def load_all(extra: Sequence[Path] = ()) -> tuple[Patch, ...]:

@@ -20,11 +20,14 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.diagnosis import literals
+from orchestrator.on_host import regular_file
 from orchestrator.remedy.patch import Patch
+from orchestrator.yaml_file import LARGEST_BYTES
 
 _JUDGES = ("../diagnosis/literals.py", "action.py", "formula.py", "match.py", "patch.py", "wanted.py")
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""
+_LARGEST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -42,16 +45,17 @@ _here: dict[str, Patch] = {}
 def seal(path: Path) -> str:
     """A hash of a file's bytes; one that cannot be read has none ("")."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(regular_file.read(path, LARGEST_BYTES)).hexdigest()
+    except regular_file.Unfit:
         return ""
 
 
 def recall() -> Mapping[str, Patch]:
     """What files were found to hold, by their seal."""
     if not _here:
-        with suppress(OSError, RuntimeError, ValidationError):
-            kept = _adapter().validate_json(_file().read_bytes(), context={"checked": True})
+        with suppress(regular_file.Unfit, RuntimeError, ValidationError):
+            raw = regular_file.read(_file(), _LARGEST_BYTES)
+            kept = _adapter().validate_json(raw, context={"checked": True})
             literals.remember(kept.words)
             _here.update(kept.patches)
     return _here

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,95 @@ def test_show_says_what_it_cannot_find(
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err.startswith("deploy: ")
+
+
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{below}'] * 9)}]\n"
+    for below, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+def odd_files(folder: Path) -> dict[str, str]:
+    """What nobody would put there on purpose, by name, with what is said of it."""
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "folder.yaml").mkdir()
+    (folder / "device.yaml").symlink_to("/dev/zero")
+    (folder / "dangling.yaml").symlink_to("nowhere")
+    (folder / "loop.yaml").symlink_to("loop.yaml")
+    (folder / "bomb.yaml").write_text(BOMB)
+    (folder / "itself.yaml").write_text("&all\n<<: *all\n")
+    (folder / "brackets.yaml").write_text("x: " + "[" * 5000)
+    (folder / "latin.yaml").write_bytes(b"description: caf\xe9\n")
+    (folder / "wide.yaml").write_bytes("description: x".encode("utf-16"))
+    with (folder / "large.yaml").open("wb") as file:
+        file.truncate(1 << 40)
+    os.mknod(folder / "socket.yaml", stat.S_IFSOCK | 0o600)
+    return {
+        "pipe": "is a pipe",
+        "folder": "is a folder",
+        "device": "is a device",
+        "dangling": "is a link to nowhere, which is missing",
+        "loop": "Too many levels of symbolic links",
+        "bomb": "holds more than 20,000 values",
+        "itself": "stands inside of what it refers to",
+        "brackets": "is nested too deep",
+        "latin": "is not UTF-8 text",
+        "wide": "is not UTF-8 text",
+        "large": "is too large",
+        "socket": "is a socket",
+    }
+
+
+@pytest.mark.parametrize("kind", ["playbooks", "patches"])
+def test_no_file_takes_the_others_from_the_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    expected = odd_files(tmp_path)
+    assert run(["list", kind, "--json", f"--{kind}", str(tmp_path)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    broken = {row[kind.replace("es", "").removesuffix("s")]: row["error"] for row in rows if "error" in row}
+    assert broken.keys() == expected.keys()
+    for name, said in expected.items():
+        assert said in broken[name]
+    assert len(rows) > len(broken)
+
+
+@pytest.mark.parametrize(
+    "verb", [["show"], ["show", "--json"], ["plan", "--host", "local"], ["up", "--host", "local"]]
+)
+def test_no_playbook_does_more_than_be_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], verb: list[str]
+) -> None:
+    for name, said in odd_files(tmp_path).items():
+        path = tmp_path / f"{name}.yaml"
+        assert run([verb[0], str(path), *verb[1:]]) == 2
+        told = capsys.readouterr()
+        assert told.out == "" or "--json" in verb
+        assert str(path) in told.err + told.out and said in " ".join((told.err + told.out).split())
+
+
+def test_a_patch_that_cannot_be_read_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd_files(tmp_path)
+    for name in ("latin", "large", "pipe", "folder", "dangling"):
+        assert run(["show", name, "--patches", str(tmp_path)]) == 2
+        assert capsys.readouterr().err.startswith("deploy: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["~nobody-of-that-name/x.yaml", "x" * 300, "x" * 300 + ".yaml", "/dev/stdin/x.yaml"]
+)
+def test_a_name_that_no_file_can_have(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert run(["show", name]) == 2
+    assert capsys.readouterr().err.startswith("deploy: ")
+
+
+def test_without_a_home_folder(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert run(["show", "kimi-k2.5"]) == 0
+    assert run(["list", "patches"]) == 0
+    assert "fp8-kv-mla" in capsys.readouterr().out
