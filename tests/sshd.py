@@ -16,7 +16,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 PLAIN_USER = "deploy-test"
 HOST_PATH = f"{Path(getattr(sys, '_base_executable', sys.executable)).resolve().parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin"
@@ -120,11 +121,18 @@ class Sshd:
 
 def _sshd_children(pid: int) -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(OSError):
-        for child in map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
-            if Path(f"/proc/{child}/comm").read_text().startswith("sshd"):
-                found += [child, *_sshd_children(child)]
+    for child in map(int, _proc(f"{pid}/task/{pid}/children").split()):
+        if _proc(f"{child}/comm").startswith("sshd"):
+            found += [child, *_sshd_children(child)]
     return found
+
+
+def _proc(name: str) -> str:
+    """What /proc says; nothing of a process that is gone."""
+    try:
+        return Path("/proc", name).read_text()
+    except OSError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -154,10 +162,9 @@ def launch_sshd(settings: Settings) -> Sshd:
     folder = Path(tempfile.mkdtemp(prefix="sshd-"))
     try:
         _prepare(folder, settings)
-        for _ in range(5):  # somebody else may take a free port before sshd does
-            server = _start(program, folder, settings)
-            if server is not None:
-                return server
+        server = _start(program, folder, settings)
+        if server is not None:
+            return server
         raise NoSshd(f"sshd does not start: {(folder / 'sshd.log').read_text()[-500:]}")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -188,7 +195,7 @@ def _prepare(folder: Path, settings: Settings) -> None:
 
 
 def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
-    port = settings.port or _free_port()
+    port = settings.port or free_port()
     environment = {
         "HOME": str(folder / "home"),
         "XDG_STATE_HOME": str(folder / "state"),
@@ -241,12 +248,6 @@ def _listens(server: Sshd) -> bool:
             return True
         time.sleep(0.01)
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _run(command: list[str]) -> str:

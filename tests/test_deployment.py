@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,9 @@ import pytest
 from tests import stand_in, tiny_mla
 from tests.deploy import Deploy, held_in_shm
 from tests.hub import Hub
+from tests.ports import free_port
 from tests.sshd import PLAIN_USER, NoSshd, Settings, Sshd, end_sshd, launch_sshd, plain_user
+from tests.waiting import PATIENCE_SECONDS, eventually, running
 
 REPOSITORY = "deploy-tests/tiny-mla"
 
@@ -61,12 +63,6 @@ def plain_server(plain_engine: stand_in.StandIn) -> Iterator[Sshd]:
         pytest.skip(str(reason))
     yield running
     end_sshd(running)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Case:
@@ -339,9 +335,7 @@ def test_a_missing_consent_leaves_before_anything_is_done(case: Case) -> None:
 
 
 def test_a_taken_port_names_its_owner_who_stays(case: Case) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(str(case.content["port"]))))
-        taken.listen()
+    with socket.create_server(("127.0.0.1", int(str(case.content["port"])))):
         left = case.deploy("PLAYBOOK")
         assert left.code == 4
         assert f"pid {os.getpid()}" in left.err
@@ -350,16 +344,15 @@ def test_a_taken_port_names_its_owner_who_stays(case: Case) -> None:
 
 def test_two_deployers_one_works_and_the_other_is_told_who(case: Case) -> None:
     case.fault("hang")
-    with subprocess.Popen(
-        case.deploy.argv("PLAYBOOK"), env=case.deploy.whole_environment, stdout=subprocess.PIPE, text=True
-    ) as first:
-        wait_for(lambda: (case.state / "launches/1/process.json").exists(), first)
+    command, environment = case.deploy.argv("PLAYBOOK"), case.deploy.whole_environment
+    with running(command, env=environment, stdout=subprocess.PIPE, text=True) as first:
+        eventually((case.state / "launches/1/process.json").exists)
         second = case.deploy("PLAYBOOK")
         assert second.code == 9
         assert "bringing it up" in second.err
         assert f"deploy status {case.path}" in second.err
         first.send_signal(signal.SIGINT)
-        first.communicate(timeout=20)
+        first.communicate(timeout=PATIENCE_SECONDS)
         assert first.returncode == 130
     assert json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"]
 
@@ -367,21 +360,10 @@ def test_two_deployers_one_works_and_the_other_is_told_who(case: Case) -> None:
 def test_a_killed_run_is_resumed_without_a_second_launch(case: Case) -> None:
     case.content["ready_timeout"] = 30
     case.write()
-    with subprocess.Popen(
-        case.deploy.argv("PLAYBOOK"), env=case.deploy.whole_environment, stdout=subprocess.DEVNULL
-    ) as first:
-        wait_for(lambda: (case.state / "launches/1/process.json").exists(), first)
+    command, environment = case.deploy.argv("PLAYBOOK"), case.deploy.whole_environment
+    with running(command, env=environment, stdout=subprocess.DEVNULL) as first:
+        eventually((case.state / "launches/1/process.json").exists)
         first.kill()
     left = case.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
     assert case.actions().count("launch") == 1
-
-
-def wait_for(true: Callable[[], bool], process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
-    import time
-
-    give_up = time.monotonic() + 30
-    while not true():
-        assert process.poll() is None, "the command ended early"
-        assert time.monotonic() < give_up
-        time.sleep(0.02)

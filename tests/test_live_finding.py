@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator import attempt
 from orchestrator.attempt import Progress
-from orchestrator.diagnosis import engine as diagnosis_engine
 from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.live import Live
 from tests import stand_in, tiny_mla
@@ -59,8 +59,9 @@ def test_an_engine_that_failed_and_lingers_is_not_waited_for(
 
 
 def test_a_failure_that_is_survived_is_not_acted_upon(
-    changed: Callable[[str, str, str], Case],
+    changed: Callable[[str, str, str], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attempt, "LINGER_SECONDS", 60.0)  # a busy machine takes longer to become ready
     case = changed("worker", 'os.write(self._report, b"e")', "return")
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
@@ -73,8 +74,15 @@ def test_a_failure_that_is_survived_is_not_acted_upon(
 def test_a_launch_that_stands_still_is_repaired_like_any_other(
     changed: Callable[[str, str, str], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(diagnosis_engine, "USUAL_SILENCE", 1.0)
     case = changed("worker", 'if settings.fault == "hang":', 'if "NCCL_P2P_DISABLE" not in os.environ:')
+    launches = case.state / "launches"
+
+    def idle(_: Progress) -> float:
+        """Hours have passed once the first launch stands where it stands for good; none in the second."""
+        stands = b"vLLM is using nccl" in (launches / "1/vllm.log").read_bytes()
+        return 7200.0 if stands and not (launches / "2").exists() else 0.0
+
+    monkeypatch.setattr(Progress, "idle_seconds", property(idle))
     left = case.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
     (found,) = left.of("finding")

@@ -23,8 +23,9 @@ from orchestrator.on_host import procs
 from tests import tiny_mla
 from tests.deploy import Deploy, held_in_shm
 from tests.hub import Hub
+from tests.ports import free_port
 from tests.sshd import Sshd
-from tests.test_deployment import REPOSITORY, free_port
+from tests.test_deployment import REPOSITORY
 
 pytestmark = [
     pytest.mark.engine,

@@ -25,7 +25,7 @@ from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 from tests.striking import WAYS, Pauses, Reached, Run, Told, Way
 from tests.test_deployment import REPOSITORY, Case, original
 from tests.test_deployment import repositories as repositories
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 CONFIGS = ("config.json", "hf_quant_config.json")
 USUAL = {"kill": -signal.SIGKILL, "closed": 3, "interrupt": 130}
@@ -274,7 +274,7 @@ def strike(struck: Struck, row: Strike, words: tuple[str, ...]) -> tuple[Run, in
         shard = sorted(path.name for path in (case.hub.repositories / REPOSITORY).glob("*.safetensors"))[3]
         case.hub.hold = {shard: threading.Event()}
         run = struck.run(*words)
-        assert case.hub.held.wait(30)
+        assert case.hub.held.wait(PATIENCE_SECONDS)
         eventually(lambda: run.of("progress"))
         run.strike(row.way)
         return run, None

@@ -7,7 +7,6 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from orchestrator.data_folders import data_folders
 from orchestrator.errors import UsageError
 from orchestrator.on_host import procs
 from orchestrator.playbook import Playbook
-from orchestrator.rehearsal import adapt, environment, faults, flagship, tiny_mla
+from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import SshServer
@@ -178,7 +177,7 @@ class Box:
         for name in ("home", "state", "cards", "tmp", "playbooks", "hub", "ssh"):
             (self.folder / name).mkdir()
         self.hub = self.closing.enter_context(Hub(self.folder / "hub"))
-        self.port = free_port()
+        self.port = self.closing.enter_context(ports.reserve()).getsockname()[1]
         self.playbook = self._adapted()
         self.playbook_path.write_text(adapt.as_file(self.playbook))
         self._fill_repository()
@@ -261,12 +260,6 @@ class Box:
             ):
                 with contextlib.suppress(PermissionError):
                     procs.send(one, signal.SIGKILL)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def without_hub_variables(variables: dict[str, str]) -> dict[str, str]:

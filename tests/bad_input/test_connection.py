@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,8 +13,9 @@ from typing import cast
 import pytest
 
 from tests.bad_input.refused import reach, refused
+from tests.ports import free_port
 from tests.sshd import Sshd
-from tests.test_deployment import Case, free_port
+from tests.test_deployment import Case
 
 
 @pytest.mark.parametrize("port", ["refused", "wrong"])
@@ -89,5 +91,5 @@ def answer_as_another_protocol(server: socket.socket) -> None:
             connection, _ = server.accept()
         except OSError:
             return
-        with connection:
+        with connection, suppress(ConnectionError):  # whoever asked may have left
             connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

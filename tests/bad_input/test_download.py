@@ -12,7 +12,7 @@ import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, the_error
 from tests.test_deployment import REPOSITORY, Case
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 
 def test_a_gated_repository(case: Case) -> None:
@@ -64,7 +64,7 @@ def test_a_disk_that_somebody_fills_during_the_download(small_disk: Case) -> Non
     config = case.checkpoint / "config.json"
 
     def fill() -> None:
-        case.hub.held.wait(30)
+        case.hub.held.wait(PATIENCE_SECONDS)
         eventually(
             config.exists
         )  # it has its name once it is whole: what is asked for below is not still on its way

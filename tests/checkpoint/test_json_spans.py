@@ -47,7 +47,7 @@ def without(value: Any, path: json_spans.Path) -> Any:
     return result
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(document=DOCUMENTS, layout=LAYOUTS, data=st.data())
 def test_any_member_of_any_document_goes_alone(document: Any, layout: dict, data: Any) -> None:
     paths = members(document)

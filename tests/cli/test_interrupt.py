@@ -12,16 +12,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.pseudo_terminal import OnTerminal, wait_until
+from tests.pseudo_terminal import OnTerminal
 from tests.test_deployment import REPOSITORY, Case
 from tests.test_deployment import case as case
 from tests.test_deployment import engine as engine
 from tests.test_deployment import repositories as repositories
 from tests.test_deployment import server as server
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 STARVED_SECONDS = 2.0
 """How long this process or the command may get no processor beside an sshd, an engine and another test worker; the
-strict bound is tests/report/test_silence.py's, where nothing else runs."""
+strict bound is tests/report/test_silence.py's, which knows how long that was."""
 
 
 @contextmanager
@@ -38,6 +39,7 @@ def interrupt(command: OnTerminal) -> None:
         command.text.split()
     )
     assert "Traceback" not in command.text
+    assert command.computed_before_first_word < 2.0
     assert command.longest_silence() < 2.0 + STARVED_SECONDS
 
 
@@ -57,11 +59,11 @@ def test_during_the_download(case: Case) -> None:
     shard = sorted(path.name for path in (case.hub.repositories / REPOSITORY).glob("*.safetensors"))[3]
     case.hub.hold = {shard: threading.Event()}
     with run(case) as command:
-        assert case.hub.held.wait(30)
+        assert case.hub.held.wait(PATIENCE_SECONDS)
         command.wait_for("12 files, ")  # it is being counted
         interrupt(command)
     case.hub.hold[shard].set()
-    wait_until(lambda: (case.checkpoint / shard).exists())  # nobody is connected, and it goes on
+    eventually(lambda: (case.checkpoint / shard).exists())  # nobody is connected, and it goes on
     resumed(case)
     sent = [one for one in case.hub.requests if one.file == shard and one.method == "GET" and one.sent]
     assert len(sent) == 1
@@ -69,7 +71,7 @@ def test_during_the_download(case: Case) -> None:
 
 def test_during_the_launch(case: Case) -> None:
     with run(case) as command:
-        wait_until(lambda: (case.state / "launches/1/process.json").exists())
+        eventually(lambda: (case.state / "launches/1/process.json").exists())
         command.wait_for("launch 1")
         interrupt(command)
     assert status(case)["members"]
@@ -79,7 +81,7 @@ def test_during_the_launch(case: Case) -> None:
 def test_during_the_first_completion(case: Case) -> None:
     """The engine's core is stopped, so that the completion hangs while /health goes on to answer."""
     with run(case) as command:
-        wait_until(lambda: b"startup complete" in log(case))
+        eventually(lambda: b"startup complete" in log(case))
         core = engine_core(case)
         os.kill(core, signal.SIGSTOP)
         command.wait_for("one real completion")

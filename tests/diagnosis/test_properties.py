@@ -33,7 +33,7 @@ def said(found: Diagnosis) -> tuple[object, ...]:
     return found.verdict, found.finding, found.remedy, cause
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_benign_lines_in_between_change_nothing(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(FAULTS)), label="case")

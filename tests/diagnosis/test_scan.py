@@ -62,7 +62,7 @@ def test_benign_lines_in_front_and_behind_change_line_numbers_alone(name: str) -
         assert found.root_cause.line == wanted.root_cause.line + 700
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_mixed_logs_cut_anywhere(data: st.DataObject) -> None:
     parts = data.draw(
@@ -73,13 +73,13 @@ def test_mixed_logs_cut_anywhere(data: st.DataObject) -> None:
     assert scanned(log, sizes) == whole(log)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.binary(max_size=600), st.integers(1, 50))
 def test_any_bytes(log: bytes, size: int) -> None:
     assert scanned(log, [size]) == whole(log)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from([*KIMI.split(b"\n")[:160], b"", b"\x1b[31mx", b"\0"])))
 def test_lines_in_any_order(chosen: list[bytes]) -> None:
     log = b"\n".join(chosen)
@@ -141,7 +141,7 @@ def test_words_without_which_nothing_fits(pattern: str, words: tuple[str, ...]) 
     assert words_of(pattern) == words
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_a_text_that_fits_holds_one_of_the_words(data: st.DataObject) -> None:
     pattern = data.draw(

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,12 +26,6 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 
 def stand_in(**options: Any) -> list[str]:
     return [sys.executable, "-I", "-S", str(STAND_IN), json.dumps(options)]
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 @pytest.fixture
@@ -62,7 +55,7 @@ class Deployments:
         return self.state / "deploy" / playbook
 
     def stop(self, *, playbook: str = "tiny", **more: Any) -> Any:
-        limits = {"grace_seconds": 5, "kill_seconds": 5, "remove_shm": True, "wait_gpu_seconds": 0}
+        limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": True, "wait_gpu_seconds": 0}
         return stop.main({"playbook": playbook, "launch": None, **limits, **more})
 
 

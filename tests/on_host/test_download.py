@@ -11,9 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from orchestrator.on_host import download, hub_fetch, verify
 from orchestrator.ssh import ship
 from tests import tiny_mla
 from tests.hub import Hub
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 LAST = "model-00006-of-00006.safetensors"
 SECRET = "hf_callersSecret"
@@ -72,7 +72,7 @@ class Site:
 
     def finish(self) -> dict[str, Any]:
         """Wait for the detached download to end."""
-        wait_for(lambda: self.status()["state"] != "running")
+        eventually(lambda: self.status()["state"] != "running")
         return self.status()
 
     def status(self) -> dict[str, Any]:
@@ -83,17 +83,10 @@ class Site:
 
 
 def answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
     lines = [json.loads(line) for line in out.splitlines()]
     assert len(lines) == 1 and "value" in lines[0], (out, err)
     return lines[0]["value"]
-
-
-def wait_for(condition: Callable[[], Any], seconds: float = 30.0) -> None:
-    give_up = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 def error_of(answered: dict[str, Any]) -> tuple[str, str]:
@@ -156,12 +149,12 @@ def test_what_is_there_already_is_not_fetched(fetched: Site) -> None:
 def test_killed_after_some_shards_and_started_again(site: Site) -> None:
     site.hub.hold[LAST] = threading.Event()
     pid = site.call("start")["holder"]["pid"]
-    assert site.hub.held.wait(30)
-    wait_for(lambda: sum(line["files_done"] == 11 for line in site.progress()) >= 2)  # it goes on telling
+    assert site.hub.held.wait(PATIENCE_SECONDS)
+    eventually(lambda: sum(line["files_done"] == 11 for line in site.progress()) >= 2)  # it goes on telling
     assert site.progress()[-1]["file"] == LAST
     assert site.call("start")["state"] == "running"
     os.kill(pid, signal.SIGKILL)
-    wait_for(lambda: site.status()["state"] == "stopped")
+    eventually(lambda: site.status()["state"] == "stopped")
     site.hub.hold.pop(LAST).set()
     site.hub.requests.clear()
     ended = site.call("run")
@@ -287,7 +280,7 @@ def test_the_token_is_nowhere_to_be_found(site: Site, tmp_path: Path) -> None:
     site.hub.gated, site.hub.token = True, SECRET
     site.hub.hold[LAST] = threading.Event()
     pid = site.call("start", token=SECRET, token_consent=True)["holder"]["pid"]
-    assert site.hub.held.wait(30)
+    assert site.hub.held.wait(PATIENCE_SECONDS)
     for view in ("cmdline", "environ"):
         assert SECRET.encode() not in Path(f"/proc/{pid}/{view}").read_bytes()
     site.hub.hold.pop(LAST).set()

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +203,6 @@ def test_refusals_leave_no_launch(deployments: Deployments, more: dict[str, Any]
     assert launches.numbers(deployments.folder()) == []
 
 
-def test_it_returns_at_once(deployments: Deployments) -> None:
-    began = time.monotonic()
-    deployments.launch(["sleep", "60"])
-    assert time.monotonic() - began < 1
+def test_it_returns_while_the_engine_lives(deployments: Deployments) -> None:
+    one = deployments.launch(["sleep", "60"])
+    assert launches.supervisor(one, launches.table()) is not None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.on_host import read_facts
+from tests.waiting import eventually
 
 
 def ask(**commands: Any) -> dict[str, Any]:
@@ -32,10 +32,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     told = ask(hang=(hanging, 1.0), quick=(["true"], 20))
     assert told["hang"] == {"timed_out": 1.0}
     assert told["quick"]["rc"] == 0
-    deadline = time.monotonic() + 10
-    while alive(int(note.read_text())) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert not alive(int(note.read_text()))
+    eventually(lambda: not alive(int(note.read_text())))
 
 
 def alive(pid: int) -> bool:

@@ -17,8 +17,9 @@ import pytest
 
 from orchestrator.on_host import launches
 from orchestrator.ssh import ship
-from tests.on_host.conftest import Deployments, free_port, ready, stand_in
-from tests.waiting import eventually
+from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.ports import free_port
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 
 def oldest() -> str | None:
@@ -82,7 +83,7 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
     assert shipped(python, "smoke", smoke)["value"]["ok"] is True
     seen = shipped(python, "observe", {"playbook": "tiny", "port": port, "host": "127.0.0.1"})["value"]
     assert (seen["health"], len(seen["process"]["members"])) == (200, 3)
-    limits = {"grace_seconds": 5, "kill_seconds": 5, "remove_shm": False, "wait_gpu_seconds": 1}
+    limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": False, "wait_gpu_seconds": 1}
     stopped = shipped(python, "stop", {"playbook": "tiny", "launch": None, **limits})["value"]
     assert (len(stopped["ended"]), stopped["killed"], stopped["exit_code"]) == (3, 0, 0)
 
@@ -99,7 +100,7 @@ def test_watch_lives_by_its_input(python: str, deployments: Deployments) -> None
         watch.stdin.flush()
         assert json.loads(watch.stdout.readline())["value"]["process"] == "running"
         watch.stdin.close()
-        assert watch.wait(timeout=5) == 0
+        assert watch.wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host import endpoint, smoke
-from tests.on_host.conftest import free_port
+from tests.ports import free_port
 
 USAGE = {"prompt_tokens": 4, "completion_tokens": 8}
 

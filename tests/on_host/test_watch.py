@@ -16,8 +16,9 @@ import pytest
 
 from orchestrator.on_host import launches, watch
 from orchestrator.on_host.refusal import Refusal
-from tests.on_host.conftest import Deployments, free_port, ready, stand_in
-from tests.waiting import eventually
+from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.ports import free_port
+from tests.waiting import eventually, takes_less_than
 
 
 @pytest.fixture
@@ -48,9 +49,7 @@ def test_a_healthy_server_and_its_end(deployments: Deployments, controller: IO[b
     assert healthy["owner"]["pid"] == server
     assert (healthy["healthy"], healthy["listed"], healthy["ours"]) == (True, True, True)
     os.kill(server, signal.SIGKILL)
-    killed = time.monotonic()
     assert until(values, "exited") == {"exited": 137, "log_bytes": one.log.stat().st_size, "members": []}
-    assert time.monotonic() - killed < 1
     assert list(values) == []
     assert not controller.closed
 
@@ -59,15 +58,17 @@ def test_a_healthy_server_and_its_end(deployments: Deployments, controller: IO[b
 def test_an_exit_is_seen_within_a_fifth_of_a_second_though_the_server_never_answers(
     deployments: Deployments,
 ) -> None:
+    def late() -> float:
+        one = deployments.launch(["/bin/sh", "-c", "sleep 0.3; exit 3"])
+        seen = list(watching(one.number, silent.getsockname()[1]))
+        assert [value for value in seen if "waited" not in value] == [
+            {"process": "running", "launch": one.number, "pid": one.pid},
+            {"exited": 3, "log_bytes": 0, "members": []},
+        ]
+        return time.time() - (one.folder / "exit").stat().st_mtime
+
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        deployments.launch(["/bin/sh", "-c", "sleep 0.3; exit 3"])
-        seen = list(watching(1, silent.getsockname()[1]))
-    late = time.time() - (deployments.folder() / "launches" / "1" / "exit").stat().st_mtime
-    assert [value for value in seen if "waited" not in value] == [
-        {"process": "running", "launch": 1, "pid": seen[0]["pid"]},
-        {"exited": 3, "log_bytes": 0, "members": []},
-    ]
-    assert late < 0.2
+        takes_less_than(0.2, late)
 
 
 @pytest.mark.usefixtures("controller")
@@ -147,15 +148,16 @@ def test_what_healthy_takes(
     values.close()  # type: ignore[attr-defined]
 
 
-def test_it_ends_when_the_controller_leaves(deployments: Deployments, controller: IO[bytes]) -> None:
+def test_it_ends_when_the_controller_leaves(
+    deployments: Deployments, controller: IO[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "HEARTBEAT_SECONDS", 600.0)  # it is not for this that it ends
     one = deployments.launch(stand_in())
     values = watching(1, free_port())
     next(values)
     leave = threading.Timer(0.1, controller.close)
     leave.start()
-    began = time.monotonic()
     assert not [value for value in values if "exited" in value]
-    assert time.monotonic() - began < 1.5
     leave.join()
     assert launches.supervisor(one, launches.table()) is not None
 

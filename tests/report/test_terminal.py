@@ -14,10 +14,10 @@ from rich.console import Console
 
 from orchestrator.report.events import Event
 from orchestrator.report.terminal import Terminal
-from tests.pseudo_terminal import wait_until
 from tests.report.replay import Clock, events, replay
 from tests.report.screen import Screen
 from tests.report.snapshots import check
+from tests.waiting import eventually
 
 MOMENTS = (1.2, 3.0, 530.0, 860.0, 884.0, 940.0, 1010.0)
 
@@ -164,14 +164,15 @@ def test_a_resize_leaves_no_copies_behind(tmp_path: Path) -> None:
 
     tmux("new-session", "-d", "-s", "it", "-x", "100", "-y", "20", f"exec {sys.executable} {program} {go}")
     try:
-        wait_until(lambda: sum("loading" in line for line in shown()) == 2)
+        eventually(lambda: sum("loading" in line for line in shown()) == 2)
         for columns in (60, 120, 34, 100):
             tmux("resize-window", "-t", "it", "-x", str(columns), "-y", "20")
             before = shown()
-            wait_until(lambda: shown() != before)  # noqa: B023 (asked within this turn)
-            assert sum("launch 1" in line for line in shown()) == 2, "\n".join(shown())
+            eventually(lambda: shown() != before)  # noqa: B023 (asked within this turn)
+            # a part of the next frame may be all that is drawn so far; a copy would stay for good
+            eventually(lambda: sum("launch 1" in line for line in shown()) == 2)
         go.write_text("")
-        wait_until(lambda: sum("healthy" in line for line in shown()) == 2)
+        eventually(lambda: sum("healthy" in line for line in shown()) == 2)
         assert sum("loading" in line for line in shown()) == 0
         assert sum(" verify " in line for line in shown()) == 30
     finally:

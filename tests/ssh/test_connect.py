@@ -19,7 +19,9 @@ from orchestrator.errors import DeployError, HostError
 from orchestrator.ssh import config
 from orchestrator.ssh.connect import open_host
 from orchestrator.ssh.host import Host
+from tests.ports import free_port
 from tests.sshd import Settings, Sshd
+from tests.waiting import PATIENCE_SECONDS, eventually
 
 Start = Callable[[Settings], Sshd]
 
@@ -35,7 +37,7 @@ def refused(text: str, **options: object) -> DeployError:
     with pytest.raises(DeployError) as caught:
         open_host(text, **options)  # type: ignore[arg-type]
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
     return caught.value
 
@@ -160,7 +162,7 @@ class TestJumps:
             for hop in (sshd, middle, inner):
                 assert len(hop.session_pids()) >= 1
         for hop in (middle, inner):
-            wait_until(lambda hop=hop: hop.session_pids() == [])  # type: ignore[misc]
+            eventually(lambda hop=hop: hop.session_pids() == [])  # type: ignore[misc]
 
     @pytest.mark.parametrize("unknown", ["jump", "inner"])
     def test_an_unknown_key_on_any_hop(self, start_sshd: Start, tmp_path: Path, unknown: str) -> None:
@@ -182,7 +184,7 @@ class TestJumps:
         assert stranger.known_hosts.read_text() == stranger.known_hosts_line()
 
     def test_behind_the_jump_nobody_listens(self, sshd: Sshd, tmp_path: Path) -> None:
-        port = closed_port()
+        port = free_port()
         stanza = f"Host inner\n    HostName 127.0.0.1\n    Port {port}\n    ProxyJump {sshd.alias}\n"
         path = write_config(tmp_path, stanza, sshd.host_stanza())
         error = refused("inner", ssh_config=path)
@@ -196,7 +198,7 @@ class TestJumps:
         path = write_config(tmp_path, inner.host_stanza(ProxyCommand=relay))
         with open_host(inner.alias, ssh_config=path) as host:
             assert host.run("echo $XDG_STATE_HOME").stdout.decode().strip() == str(inner.state_home)
-        wait_until(lambda: inner.session_pids() == [])
+        eventually(lambda: inner.session_pids() == [])
 
     def test_a_proxy_command_that_fails(self, sshd: Sshd, tmp_path: Path) -> None:
         stanza = sshd.host_stanza(ProxyCommand="sh -c 'echo no way there >&2; exit 1'")
@@ -255,7 +257,7 @@ class TestAuthentication:
 
 class TestFaults:
     def test_nobody_listens(self, sshd: Sshd) -> None:
-        port = closed_port()
+        port = free_port()
         error = refused(f"127.0.0.1:{port}", ssh_config=sshd.ssh_config)
         assert error.code == "host_unreachable"
         assert f"127.0.0.1 port {port}" in error.message
@@ -323,11 +325,11 @@ class TestFaults:
 
         running = threading.Thread(target=wait_long)
         running.start()
-        wait_until(lambda: host._shell is not None)  # type: ignore[attr-defined]
+        eventually(lambda: host._shell is not None)  # type: ignore[attr-defined]
         for pid in server.session_pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
-        running.join(10)
+        running.join(PATIENCE_SECONDS)
         assert [getattr(error, "code", None) for error in caught] == ["connection_lost"]
         with pytest.raises(HostError) as lost:
             list(chunks)
@@ -409,7 +411,7 @@ def agent(socket_path: Path, key: Path) -> Iterator[str]:
     """An ssh-agent that holds one key."""
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket_path)], stdout=subprocess.DEVNULL)
     try:
-        wait_until(socket_path.exists)
+        eventually(socket_path.exists)
         environment = {**os.environ, "SSH_AUTH_SOCK": str(socket_path)}
         subprocess.run(["ssh-add", "-q", str(key)], env=environment, check=True)
         yield str(socket_path)
@@ -445,18 +447,5 @@ def dropping_first(number: int, port: int) -> Iterator[int]:
     try:
         yield listener.getsockname()[1]
     finally:
-        serving.join(10)
+        serving.join(PATIENCE_SECONDS)
         listener.close()
-
-
-def closed_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_until(happened: Callable[[], bool], seconds: float = 10.0) -> None:
-    give_up = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < give_up, "it did not happen in time"
-        time.sleep(0.01)

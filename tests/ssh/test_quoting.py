@@ -17,13 +17,13 @@ def run(shell: str, line: str) -> bytes:
     return subprocess.run([shell, "-c", line], capture_output=True, check=True).stdout
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(TEXTS)
 def test_a_word_arrives_as_it_is(text: str) -> None:
     assert run("sh", f"printf %s {quote(text)}") == text.encode()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(TEXTS)
 def test_a_command_arrives_through_a_login_shell(text: str) -> None:
     line = through_login_shell(f"printf '<%s>' {quote(text)}")
