@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
 import json
 import os
 import re
@@ -58,14 +60,22 @@ def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into
     target = into or folder()
     target.mkdir(mode=0o700, parents=True, exist_ok=True)
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    path = target / f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
     with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
         _add(bundle, f"{safe}/vllm.log", b"".join(redact(line) for line in log))
         for title, document in documents.items():
             text = json.dumps(document, indent=1, default=str).encode()
             _add(bundle, f"{safe}/{title}.json", redact(text))
     return path
+
+
+def _new(folder: Path, name: str) -> tuple[Path, int]:
+    """A file of its own: what bears the name already, a link among it, is neither written over nor followed."""
+    for number in itertools.count(1):
+        path = folder / f"{name}{f'-{number}' if number > 1 else ''}.tar.gz"
+        with contextlib.suppress(FileExistsError):
+            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    raise AssertionError("numbers do not end")
 
 
 def _add(bundle: tarfile.TarFile, name: str, content: bytes) -> None:

@@ -50,3 +50,12 @@ def test_a_bundle_holds_the_log_and_the_documents_and_is_private(tmp_path: Path)
     with tarfile.open(path) as opened:
         content = {Path(m.name).name: opened.extractfile(m).read() for m in opened}  # type: ignore[union-attr]
     assert content == {"vllm.log": b"a\nb ***\n", "plan.json": b'{\n "x": 1\n}'}
+
+
+def test_no_file_and_no_link_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle.time, "strftime", lambda _: "T")
+    (tmp_path / "precious").write_text("x")
+    (tmp_path / "kimi-T.tar.gz").symlink_to(tmp_path / "precious")
+    paths = [bundle.write("kimi", [b"a\n"], {}, into=tmp_path).name for _ in range(2)]
+    assert paths == ["kimi-T-2.tar.gz", "kimi-T-3.tar.gz"]
+    assert (tmp_path / "precious").read_text() == "x"

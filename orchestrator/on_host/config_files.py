@@ -12,16 +12,18 @@ import errno
 import fcntl
 import hashlib
 import os
+import re
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import state
+from orchestrator.on_host import removal, state
 from orchestrator.on_host.refusal import Refusal
 
 LARGEST_BYTES = 64 * 1024 * 1024
+_TEMPORARY = re.compile(r"\.(?:config|hf_quant_config)\.json\.deploy-[a-z0-9_]+")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -152,10 +154,10 @@ def _prefix(name: str) -> str:
 
 def _sweep(folder: Path) -> None:
     """Remove temporary files that a killed run of this program left."""
-    for name in ("config.json", "hf_quant_config.json"):
-        for left in folder.glob(f"{_prefix(name)}*"):
-            if left.lstat().st_uid == os.getuid():
-                left.unlink()
+    for name in os.listdir(folder):
+        if _TEMPORARY.fullmatch(name):
+            with contextlib.suppress(FileNotFoundError):
+                removal.take(str(folder), name)
 
 
 def _read(path: Path) -> bytes:

@@ -44,7 +44,8 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
     todo = compared.fetch
     hub_files.sweep(folder, files)
     _check_disk(folder, todo)
-    hub_files.clear(folder, todo)
+    if kept := hub_files.clear(folder, todo):
+        raise Failure("foreign_files", f"{len(kept)} files have to be fetched again and stay: {kept[0]}")
     manifest = _manifest(request, info.sha, folder, files)
     state.write_json(room / "manifest.json", manifest)
     arguments = {

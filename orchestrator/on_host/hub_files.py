@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from orchestrator.on_host import hub_locks, in_use, removal
 from orchestrator.on_host.shards import Broken, git_blob, inside, shard_tensors
 
 _CACHE = os.path.join(".cache", "huggingface", "download")
@@ -103,7 +104,9 @@ def _from_the_hub(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool
     """Whether a local file is as an earlier commit had it: nobody's own work is lost with it."""
     path = os.path.join(folder, file.name)
     if file.sha256:
-        return _fetched_as(folder, file.name) is not None or before.get("size") == os.path.getsize(path)
+        if os.path.exists(_metadata(folder, file.name)):
+            return _fetched_as(folder, file.name) is not None
+        return before.get("size") == os.path.getsize(path)
     return git_blob(path) in (before.get("blob"), _noted(folder, file.name))
 
 
@@ -146,6 +149,11 @@ def _noted(folder: str, name: str) -> str | None:
     return None if changed else etag
 
 
+def untouched(folder: str, name: str) -> bool:
+    """Whether the Hub client fetched a file, and nobody wrote into it since."""
+    return _noted(folder, name) is not None
+
+
 def reclaimable(folder: str, files: Iterable[RemoteFile]) -> int:
     """Bytes that `clear` frees."""
     total = 0
@@ -156,15 +164,39 @@ def reclaimable(folder: str, files: Iterable[RemoteFile]) -> int:
     return total
 
 
-def clear(folder: str, files: Iterable[RemoteFile]) -> None:
+def clear(folder: str, files: Iterable[RemoteFile]) -> list[str]:
     """Remove what stands in the way of fetching: huggingface_hub takes a present file for a good one.
 
-    A small file stays until its successor is there; huggingface_hub compares it itself.
+    A small file stays until its successor is there; huggingface_hub compares it itself. Gives what has to stay, and why.
     """
+    files = list(files)
+    names = {file: file.name for file in files if file.sha256}
+    used = _used(folder, names.values())
+    kept = []
     for file in files:
-        _unlink(_metadata(folder, file.name))
-        if file.sha256:
-            _unlink(os.path.join(folder, file.name))
+        _take(folder, f"{_CACHE}/{file.name}.metadata", used)
+        if file.sha256 and (reason := _take(folder, file.name, used)):
+            kept.append(f"{os.path.join(folder, file.name)}: {reason}")
+    return kept
+
+
+def _used(folder: str, names: Iterable[str]) -> dict[in_use.File, list[int]]:
+    """Who has which of these files mapped or open."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):
+            status = os.lstat(os.path.join(folder, name))
+            found[(status.st_dev, status.st_ino)] = os.path.basename(name)
+    return in_use.users(found, in_use.everybody() if found else ())
+
+
+def _take(folder: str, name: str, used: dict[in_use.File, list[int]]) -> str | None:
+    """Remove a file of the checkpoint, its owner's or ours: that this user may write there was judged before."""
+    owners = {os.getuid(), os.stat(folder).st_uid}
+    try:
+        return removal.take(folder, name, owners=owners, used=used)
+    except FileNotFoundError:
+        return None
 
 
 def partials(folder: str) -> dict[str, list[str]]:
@@ -189,11 +221,18 @@ def continued(path: str) -> bool:
 
 def sweep(folder: str, files: Iterable[RemoteFile]) -> None:
     """Remove partial files that a killed run left and that nobody writes to any more."""
-    etags = {file.etag for file in files}
-    for etag, paths in partials(folder).items():
-        for path in paths:
-            if etag in etags and not continued(path) and time.time() - _mtime(path) > _SILENT_SECONDS:
-                _unlink(path)
+    begun = partials(folder)
+    silent = [
+        (file, os.path.relpath(path, folder))
+        for file in files
+        for path in begun.get(file.etag or "", ())
+        if not continued(path) and time.time() - _mtime(path) > _SILENT_SECONDS
+    ]
+    used = _used(folder, [name for _, name in silent])
+    for file, name in silent:
+        with contextlib.suppress(OSError):
+            if not hub_locks.held(folder, f"{_CACHE}/{file.name}.lock"):
+                _take(folder, name, used)
 
 
 def size_of(path: str) -> int:
@@ -209,8 +248,3 @@ def _mtime(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return time.time()
-
-
-def _unlink(path: str) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)

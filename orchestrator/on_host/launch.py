@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import gpu_memory, launches, procs, shared_memory
+from orchestrator.on_host import caches, gpu_memory, launches, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, boot_id, machine_id, now, state_folder, write_json
 
@@ -55,6 +55,8 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
     _refuse_second(state, request["playbook"])
 
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
     number, home = _next_folder(state)
     command = {
         "launch_id": request["launch_id"],
@@ -77,6 +79,9 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "log": str(home / "vllm.log"),
         "shm_before": [one.name for one in shared_memory.entries()],
         "gpu_before_mib": gpu_memory.used(),
+        "caches_by": {
+            name: whole[name] for name in caches.VARIABLES if name in whole and name not in secrets
+        },
     }
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(
@@ -90,8 +95,6 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
             "secrets": command["secrets"],
         },
     )
-    inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
     one = _start(home, list(request["argv"]), whole, folder)
     record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
     write_json(home / "process.json", record)

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.on_host import procs
+from orchestrator.on_host import in_use, procs
 
 FOLDER = "/dev/shm"
 KNOWN = ("psm_*", "sem.mp-*", "sem.loky-*", "vllm_*", "nccl-*", "torch_*")
@@ -28,6 +28,10 @@ class Entry:
     device: int
     inode: int
     changed: float
+
+    @property
+    def file(self) -> in_use.File:
+        return (self.device, self.inode)
 
     @property
     def known(self) -> bool:
@@ -51,54 +55,10 @@ def entries() -> list[Entry]:
     return found
 
 
-def mapped_files(text: bytes) -> set[tuple[int, int]]:
-    """The (device, inode) pairs in the text of /proc/PID/maps.
-
-    Not the paths: a container's processes show the same file under a path of their own, and another
-    file under the same path.
-    """
-    found = set()
-    for line in text.splitlines():
-        fields = line.split(None, 5)
-        if len(fields) > 4 and fields[4] != b"0":
-            major, _, minor = fields[3].partition(b":")
-            found.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
-    return found
-
-
-def opened_files(pid: int, names: Collection[str]) -> set[tuple[int, int]]:
-    """The (device, inode) pairs of the descriptors whose target bears one of these names.
-
-    Others are not asked for: the status of a file on a dead NFS server would never come.
-    """
-    found: set[tuple[int, int]] = set()
-    try:
-        numbers = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return found
-    for number in numbers:
-        path = f"/proc/{pid}/fd/{number}"
-        if os.path.basename(procs.read_link(path)) in names:
-            try:
-                status = os.stat(path)
-            except OSError:
-                continue
-            found.add((status.st_dev, status.st_ino))
-    return found
-
-
 def holders(of: Collection[Entry], pids: Iterable[int]) -> dict[str, list[int]]:
     """For each entry that one of these processes has mapped or open: which ones."""
-    if not of:
-        return {}
-    by_file = {(one.device, one.inode): one.name for one in of}
-    names = set(by_file.values())
-    found: dict[str, list[int]] = {}
-    for pid in sorted(pids):
-        maps = mapped_files(procs.read_bytes(f"/proc/{pid}/maps"))
-        for file in (maps | opened_files(pid, names)) & by_file.keys():
-            found.setdefault(by_file[file], []).append(pid)
-    return found
+    names = {one.file: one.name for one in of}
+    return {names[file]: users for file, users in in_use.users(names, pids).items()}
 
 
 @dataclass(frozen=True)
@@ -128,7 +88,7 @@ def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[in
         return "unknown name"
     if one.uid != claim.uid:
         return f"owned by {procs.user(one.uid)}"
-    if (one.device, one.inode) in claim.held or one.name in claim.consented:
+    if one.file in claim.held or one.name in claim.consented:
         return None
     if claim.before is None:
         return "may be older than the launch"

@@ -56,7 +56,8 @@ def discard(
 ) -> None:
     """Take away the named files whose content is not upstream's, so that they are fetched again.
 
-    Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it.
+    Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it, and
+    CheckpointError("not_ours") where what is damaged has to stay.
     """
     known = (found.checkpoint.manifest or {}).get("files") or {}
     names = [name for name in known if "*" in change.redownloads or name in change.redownloads]
@@ -74,9 +75,18 @@ def discard(
         }
         answer: dict[str, Any] = host.script("discard", request, deadline=HASH_SECONDS)
         step.data = answer
+        stays = "; ".join(f"{one['path']} stays: {one['reason']}" for one in answer["kept"])
         step.done = f"{', '.join(answer['discarded']) or 'none'} damaged; taken away to be fetched again"
         if not answer["discarded"]:
-            step.state, step.done = "failed", "every file is what the Hub has"
+            step.state, step.done = "failed", stays or "every file is what the Hub has"
+        elif stays:
+            step.done += f"; {stays}"
+    if not answer["discarded"] and stays and not found.checkpoint.missing:
+        raise CheckpointError(
+            "not_ours",
+            f"{host.name}: not what the Hub has, and not ours to remove: {stays}",
+            next_command=f"ls -l {found.checkpoint.folder}  # on {host.name}",
+        )
     if not answer["discarded"] and not found.checkpoint.missing:
         wanted = ", ".join(change.redownloads).replace("*", "the shards")
         sound = (

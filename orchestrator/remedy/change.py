@@ -48,6 +48,14 @@ class Change:
         return bool((self.edits and self.edits.edits) or self.flags or self.environment)
 
     @property
+    def undoing(self) -> str:
+        """What `revert` can put back of it: what is removed or ended is gone."""
+        once = bool(self.cleanups or self.redownloads)
+        if self.sets_something:
+            return "settings reversible, what is removed is not" if once else "reversible"
+        return "cannot be undone" if once else "changes nothing"
+
+    @property
     def diff(self) -> str:
         return unified_diff(self.edits) if self.edits else ""
 

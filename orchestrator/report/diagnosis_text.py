@@ -9,6 +9,8 @@ from orchestrator.report.layout import WIDTH, Line, Role, wrapped
 from orchestrator.report.panel import condensed
 
 FAILED = ("fault", "unknown_fault", "hang")
+SETTINGS = ("config", "flag", "env")
+"""The kinds of action that `deploy revert` takes back; what is removed, ended or installed is not put back."""
 HEADLINES = {
     "healthy": ("healthy", "the server came up and nothing failed since"),
     "starting": ("starting", "nothing failed so far"),
@@ -36,8 +38,9 @@ def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[Line]:
         out += _entry("why", found.finding.explanation or found.finding.title)
         out += _entry("patch", f"{found.finding.patch}{certain}: {found.finding.title}")
     if found.remedy:
-        how = "automatic, reversible" if found.remedy.automatic else "yours to decide"
         for action in found.remedy.actions:
+            undoing = "reversible" if action.kind in SETTINGS else "cannot be undone"
+            how = f"automatic, {undoing}" if found.remedy.automatic else "yours to decide"
             out += _entry("remedy", f"{_sentence(action)} ({how})", role="strong")
         cost = found.remedy.ways[0].cost if found.remedy.ways else ""
         out += _entry("cost", cost) if cost else []

@@ -63,7 +63,7 @@ def finding(
             )
     if change is not None:
         automatic = "automatic, " if not change.consents else ""
-        words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}reversible)"
+        words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
         words["cost"] = decision.cost
     elif found is not None:
         words["remedy"] = f"none: {decision.reason}"

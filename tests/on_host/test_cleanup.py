@@ -9,15 +9,20 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import cleanup, gpu_memory
+from orchestrator.on_host import caches, cleanup, gpu_memory, removal
 from orchestrator.on_host.refusal import Refusal
+from tests.on_host.conftest import Deployments
+from tests.waiting import eventually
+
+REQUEST = {"playbook": "kimi-k2.5", "folder": "/nonexistent", "environment": {}, "seconds": 60.0}
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "torchinductor"))
-    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "HF_HOME", "VLLM_CACHE_ROOT", "TRITON_CACHE_DIR"):
+    kept = ("HOME", "TORCHINDUCTOR_CACHE_DIR")
+    for name in ("XDG_STATE_HOME", *(one for one in caches.VARIABLES if one not in kept)):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -38,14 +43,8 @@ class Clock:
 def clean(
     *names: str, folder: Path | None = None, environment: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    request = {
-        "playbook": "kimi-k2.5",
-        "names": list(names),
-        "folder": str(folder or "/nonexistent"),
-        "environment": environment or {},
-        "seconds": 60.0,
-    }
-    return cleanup.main(request)
+    where = {"folder": str(folder or "/nonexistent"), "environment": environment or {}}
+    return cleanup.main({**REQUEST, "names": list(names), **where})
 
 
 def compiled(folder: Path) -> Path:
@@ -83,9 +82,86 @@ def test_a_cache_that_a_process_uses_stays(home: Path) -> None:
 
 
 def test_what_a_cleaning_that_was_ended_left_goes_too(home: Path) -> None:
-    compiled(home / f".cache/vllm/torch_compile_cache{cleanup._REMOVED}-7")
+    compiled(home / f".cache/vllm/torch_compile_cache{removal.ASIDE}-7")
     clean("compile_cache")
     assert list((home / ".cache/vllm").iterdir()) == []
+
+
+def test_the_launchs_own_environment_tells_where_its_caches_are(
+    home: Path, deployments: Deployments, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen: a rehearsal whose TMPDIR was its own removed the user's real torchinductor_USER."""
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    monkeypatch.setenv("LOGNAME", "me")
+    for name in ("tmp", "other", "home"):
+        (home / name).mkdir()
+    own = compiled(home / "tmp/torchinductor_me")
+    dropped = compiled(home / "dropped/torch_compile_cache")
+    real = [compiled(home / place) for place in ("other/torchinductor_me", ".triton/cache")]
+    monkeypatch.setenv("TMPDIR", str(home / "tmp"))
+    monkeypatch.setenv("VLLM_CACHE_ROOT", str(home / "dropped"))
+    set_for_it = {"HOME": str(home / "home")}
+    one = deployments.launch(["/bin/true"], environment=set_for_it, unset=["VLLM_CACHE_ROOT"])
+    eventually(lambda: one.exit_code() == 0)
+    monkeypatch.setenv("TMPDIR", str(home / "other"))
+    done = cleanup.main({**REQUEST, "playbook": "tiny", "names": ["compile_cache"]})["compile_cache"]
+    assert done == {"removed": [str(own)], "kept": []}
+    assert all(folder.is_dir() for folder in (*real, dropped))
+
+
+def test_a_cache_that_is_a_link_stays(home: Path) -> None:
+    elsewhere = compiled(home / "elsewhere")
+    (home / ".triton").mkdir()
+    (home / ".triton/cache").symlink_to(elsewhere)
+    (home / ".cache").mkdir()
+    compiled(home / "shared/torch_compile_cache")
+    (home / ".cache/vllm").symlink_to(home / "shared")
+    done = clean("compile_cache")["compile_cache"]
+    assert done["removed"] == [str(home / ".triton/cache")]  # the link alone
+    assert {one["reason"] for one in done["kept"]} == {
+        f"it is reached through the link {home / '.cache/vllm'}"
+    }
+    assert (elsewhere / "artifact.so").exists()
+    assert (home / "shared/torch_compile_cache/artifact.so").exists()
+
+
+def test_of_a_folder_that_a_variable_names_only_the_cache_goes(home: Path) -> None:
+    """Somebody set TRITON_CACHE_DIR to a folder that holds other things as well."""
+    entry = compiled(home / "work" / ("A" * 52))
+    thesis = compiled(home / "work/thesis")
+    done = clean("compile_cache", environment={"TRITON_CACHE_DIR": str(home / "work")})["compile_cache"]
+    assert done == {"removed": [str(entry)], "kept": []}
+    assert (thesis / "artifact.so").exists()
+
+
+def test_what_was_fetched_stays_beside_what_was_compiled(home: Path) -> None:
+    cubins = compiled(home / ".cache/flashinfer/cubins")
+    jit = compiled(home / ".cache/flashinfer/0.6.1")
+    assert clean("compile_cache")["compile_cache"]["removed"] == [str(jit)]
+    assert (cubins / "artifact.so").exists()
+
+
+def test_lock_files_of_a_cache_that_the_environment_names(home: Path) -> None:
+    for name in ("hub", "usual/hub"):
+        (home / name / ".locks/models--a--b").mkdir(parents=True)
+        (home / name / ".locks/models--a--b/f.lock").touch()
+    told = {"HF_HOME": str(home / "usual"), "HF_HUB_CACHE": str(home / "hub")}
+    done = clean("stale_lock", environment=told)["stale_lock"]
+    assert done["removed"] == [str(home / "hub/.locks/models--a--b/f.lock")]
+
+
+def test_lock_files_behind_links_and_of_other_machines_stay(home: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.lock").touch()
+    room = tmp_path / "model/.cache/huggingface/download"
+    room.mkdir(parents=True)
+    (room / "sub").symlink_to(elsewhere)
+    (room / "soft.lock").write_text("77\nanother-machine\n")
+    done = clean("stale_lock", folder=tmp_path / "model")["stale_lock"]
+    assert done["removed"] == []
+    assert [one["reason"] for one in done["kept"]] == ["pid 77 on another-machine may hold it"]
+    assert (elsewhere / "a.lock").exists()
 
 
 def test_a_lock_file_that_nobody_holds_goes(home: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import codecs
+import fcntl
 import os
 import time
 from pathlib import Path
@@ -102,6 +103,61 @@ def test_clearing_spares_small_files_until_their_successor_is_there(tmp_path: Pa
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["config.json"]
 
 
+def silent(folder: Path) -> Path:
+    return partial(folder, f"H.{SHA}.11111111.incomplete", 1, age=600)
+
+
+def test_what_another_download_holds_is_not_swept(tmp_path: Path) -> None:
+    """It holds the file's lock, though nothing arrived for minutes; or has the file open, on a host without locks."""
+    orphan = silent(tmp_path)
+    lock = partial(tmp_path, "a.lock", 0)
+    with lock.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        hub_files.sweep(str(tmp_path), [RemoteFile("a", 1, SHA, None)])
+        assert orphan.exists()
+    with orphan.open("rb"):
+        hub_files.sweep(str(tmp_path), [RemoteFile("a", 1, SHA, None)])
+        assert orphan.exists()
+    hub_files.sweep(str(tmp_path), [RemoteFile("a", 1, SHA, None)])
+    assert not orphan.exists()
+
+
+def test_partial_files_behind_a_link_are_not_swept(tmp_path: Path) -> None:
+    """Two checkpoints whose `.cache` is one folder elsewhere."""
+    orphan = silent(tmp_path / "elsewhere")
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / ".cache").symlink_to(tmp_path / "elsewhere/.cache")
+    hub_files.sweep(str(model), [RemoteFile("a", 1, SHA, None)])
+    assert orphan.exists()
+
+
+def test_what_stands_in_the_way_and_is_not_ours_to_remove_is_told(tmp_path: Path) -> None:
+    file = RemoteFile("sub/a.bin", 1, SHA, None)
+    model, other = tmp_path / "model", tmp_path / "other"
+    for folder in (model, other):
+        folder.mkdir()
+    (other / "a.bin").write_bytes(b"x")
+    (model / "sub").symlink_to(other)
+    assert hub_files.clear(str(model), [file]) == [
+        f"{model}/sub/a.bin: it is reached through the link {model}/sub"
+    ]
+    (model / "sub").unlink()
+    (model / "sub").mkdir()
+    (model / "sub/a.bin").symlink_to(other / "a.bin")
+    assert hub_files.clear(str(model), [file]) == []
+    assert not (model / "sub/a.bin").is_symlink()
+    assert (other / "a.bin").exists()
+
+
+def test_an_engine_keeps_the_files_that_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(b"x")
+    with (tmp_path / "a.bin").open("rb"):
+        (kept,) = hub_files.clear(str(tmp_path), [RemoteFile("a.bin", 5, SHA, None)])
+    assert "a running process uses it" in kept
+    assert (tmp_path / "a.bin").exists()
+
+
 BLOB = "45b983be36b73c0788dc9cbcb76cbb80fc7bb057"  # git's id of b"hi\n"
 
 
@@ -122,6 +178,14 @@ def test_what_an_earlier_commit_had_is_fetched_anew(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_bytes(b"hi\n")
     assert compared(tmp_path, RemoteFile("a.bin", 5, SHA, None), {"size": 3, "sha256": "e" * 64}) == "fetch"
     assert compared(tmp_path, RemoteFile("b.txt", 5, None, "c" * 40), {"blob": BLOB}) == "fetch"
+
+
+def test_what_was_changed_since_it_was_fetched_is_nobody_elses_to_fetch(tmp_path: Path) -> None:
+    """Merged weights have the size of those they replace."""
+    (tmp_path / "a.bin").write_bytes(b"hi\n")
+    partial(tmp_path, "a.bin.metadata", 0).write_text(f"commit\n{'e' * 64}\n{time.time() - 60}\n")
+    earlier = {"size": 3, "sha256": "e" * 64}
+    assert compared(tmp_path, RemoteFile("a.bin", 5, SHA, None), earlier) == "foreign"
 
 
 @pytest.mark.parametrize(

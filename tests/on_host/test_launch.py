@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import launch, launches, procs
+from orchestrator.on_host import caches, launch, launches, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import boot_id, machine_id, read_json, records
 from tests.on_host.conftest import Deployments, ready, stand_in
@@ -49,6 +49,7 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
         "log": str(one.log),
         "shm_before": ["psm_older"],
         "gpu_before_mib": None,
+        "caches_by": {name: os.environ[name] for name in caches.VARIABLES if name in os.environ},
     }
     (journal,) = records(deployments.folder())
     assert {key: journal[key] for key in ("action", "launch", "argv")} == {

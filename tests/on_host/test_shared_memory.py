@@ -13,14 +13,6 @@ import pytest
 from orchestrator.on_host import shared_memory
 from orchestrator.on_host.shared_memory import Claim, Entry
 
-MAPS = b"""\
-55d0c0400000-55d0c0401000 r--p 00000000 fe:00 9181 /usr/bin/python3.11
-7f1200000000-7f1210000000 rw-s 00000000 00:1a 77 /dev/shm/psm_033ef828
-7f1220000000-7f1230000000 rw-s 00000000 00:1a 78 /dev/shm/name with blanks (deleted)
-7f1240000000-7f1250000000 rw-p 00000000 00:00 0
-7ffc3a000000-7ffc3a021000 rw-p 00000000 00:00 0 [stack]
-"""
-
 
 def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> Entry:
     return Entry(name, 4096, uid, 26, 7, changed)
@@ -67,15 +59,6 @@ def test_reason_to_keep(one: Entry, claim: Claim, reason: str | None) -> None:
 )
 def test_known_names(name: str, known: bool) -> None:
     assert entry(name).known is known
-
-
-def test_mapped_files() -> None:
-    assert shared_memory.mapped_files(MAPS) == {
-        (os.makedev(0xFE, 0), 9181),
-        (os.makedev(0, 0x1A), 77),
-        (os.makedev(0, 0x1A), 78),
-    }
-    assert shared_memory.mapped_files(b"") == set()
 
 
 def test_holders_map_or_have_open(shm: Path) -> None:

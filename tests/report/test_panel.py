@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from orchestrator.diagnosis.verdict import Diagnosis, Folded, RootCause
+from typing import Any
+
+import pytest
+
+from orchestrator.diagnosis.verdict import Diagnosis, Folded, ProposedAction, Remedy, RootCause, Way
+from orchestrator.remedy.change import answering
 from orchestrator.remedy.choose import Decision
+from orchestrator.remedy.match import Match
+from orchestrator.remedy.patch import Patch
+from orchestrator.report.diagnosis_text import diagnosis_lines
 from orchestrator.report.panel import LONGEST_CAUSE, LONGEST_DIFF, condensed, finding, panel_text
 from tests.report.snapshots import check
 from tests.report.test_tables import CAUSE
@@ -50,3 +58,32 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
     assert lines[1].strip() == "config.json"
     assert sum("xxx" in line for line in lines) == LONGEST_DIFF - 1
     assert "17 more lines: deploy diff" in lines[-1] or "17 more lines: deploy diff" in lines[-2]
+
+
+@pytest.mark.parametrize(
+    ("actions", "words"),
+    [
+        ((("flag", "--max-model-len", "set"),), "reversible"),
+        ((("env", "NCCL_P2P_DISABLE", "set"),), "reversible"),
+        ((("cleanup", "orphan_processes", None),), "cannot be undone"),
+        ((("cleanup", "compile_cache", None),), "cannot be undone"),
+        ((("redownload", "*", None),), "cannot be undone"),
+        (
+            (("env", "A", "set"), ("cleanup", "shm", None)),
+            "settings reversible, what is removed is not",
+        ),
+    ],
+)
+def test_what_cannot_be_put_back_is_not_called_reversible(
+    actions: tuple[tuple[Any, str, Any], ...], words: str
+) -> None:
+    proposed = tuple(ProposedAction(kind=kind, name=name, op=op, value="1") for kind, name, op in actions)
+    patch = Patch(id="x", title="x", category="other", match=(Match(pattern="x"),), advice=("a",))
+    change = answering(Way(actions=proposed), patch, cause="", configs={})
+    told = finding(Diagnosis(verdict="fault"), Decision(change, ""), launch=1, known=1)
+    assert told["remedy"] == f"x: {change.action} (automatic, {words})"
+    remedy = Remedy(automatic=True, actions=proposed, advice=())
+    lines = diagnosis_lines(Diagnosis(verdict="fault", remedy=remedy), "vllm.log", known=1)
+    text = " ".join("".join(span for span, _ in line) for line in lines)
+    assert text.count("reversible") == sum(kind in ("flag", "env") for kind, _, _ in actions)
+    assert text.count("cannot be undone") == sum(kind in ("cleanup", "redownload") for kind, _, _ in actions)
