@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
+from orchestrator.ended import Ended, Judged, judge, named, open_to_doubt
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
@@ -51,12 +53,16 @@ class Failure:
     """Of the first completion, where the engine got as far as that."""
     bundle: str | None = None
     """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
+    known: str = ""
+    """What the host knows about the end beside the log, in words."""
+    from_outside: bool = False
+    """Whether it was killed, nobody knows by whom, and nothing else explains the end."""
 
     @property
     def cause(self) -> str:
         if self.diagnosis.root_cause:
             return redacted(self.diagnosis.root_cause.text)
-        return how_it_ended(self.seen, self.answer)
+        return self.known or how_it_ended(self.seen, self.answer)
 
     @property
     def hung(self) -> bool:
@@ -138,10 +144,20 @@ class Attempt:
         alive = seen.state in ("late", "hanging")
         context = replace(context_of(plan), idle_seconds=idle_seconds if alive else None)
         diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
-        failure = Failure(launch, seen, diagnosis, answer)
+        judged = self._judged(launch, seen, diagnosis, watch)
+        diagnosis = judged.diagnosis
+        failure = Failure(
+            launch, seen, diagnosis, answer, known=judged.known, from_outside=judged.from_outside
+        )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = alive and (answer is None or failure.hung) and finding is None
-        self._record(launch, "hang" if hung else "failed", cause=failure.cause, finding=finding)
+        self._record(
+            launch,
+            "hang" if hung else "failed",
+            cause=failure.cause,
+            finding=finding,
+            from_outside=failure.from_outside,
+        )
         if finding is not None:
             return failure
         documents = {
@@ -152,6 +168,13 @@ class Attempt:
         name = f"{self._playbook.name}-{self._host.name}-launch{launch}"
         path = bundle.write(name, watch.log_lines(), documents)
         return replace(failure, bundle=str(path))
+
+    def _judged(self, launch: int, seen: Seen, diagnosis: Diagnosis, watch: Watch) -> Judged:
+        """The diagnosis with what the host knows, where the log does not settle it."""
+        if seen.state != "exited" or not open_to_doubt(diagnosis):
+            return Judged(diagnosis)
+        answer = self._host.script("ended", {"playbook": self._playbook.name, "launch": launch})
+        return judge(diagnosis, Ended.read(answer), named(watch.log_lines()), self._patches)
 
     def _record(self, launch: int, result: str, **more: Any) -> None:
         record = {"action": "outcome", "launch": launch, "result": result, **more}
@@ -279,24 +302,35 @@ def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
     if seen.exit_code is None:
         return "the engine ended, nobody knows with which exit status"
     if seen.exit_code > 128:
-        return f"the engine was ended by signal {seen.exit_code - 128}"
+        return f"the engine was ended by {signal_name(seen.exit_code - 128)}"
     return f"the engine ended with exit status {seen.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployError:
     """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied."""
     what = f"{host}: launch {failure.launch}"
     finding = failure.diagnosis.finding
+    likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
     if failure.seen.state == "foreign":
         owner = failure.seen.owner or {}
         who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
         error = f"{what}: {who} answers on its port, and it is not ours"
         return LaunchFailed("foreign_server", error, next_command=logs)
     if finding is not None and failure.diagnosis.verdict == "hang":
-        hangs = f"{what} hangs: {finding.title}. {reason}"
+        hangs = f"{what} hangs: {likely}{finding.title}. {reason}"
         return BudgetSpent("no_remedy_left", hangs, next_command=logs)
     if finding is not None:
-        return LaunchFailed("no_remedy_left", f"{what} failed: {finding.title}. {reason}", next_command=logs)
+        return LaunchFailed(
+            "no_remedy_left", f"{what} failed: {likely}{finding.title}. {reason}", next_command=logs
+        )
     if failure.seen.state in ("late", "hanging") and failure.answer is None:
         last = f"the last it said: {failure.cause}"
         how = "was not healthy in time" if failure.seen.state == "late" else "hangs"

@@ -19,6 +19,7 @@ from orchestrator.errors import (
     UsageError,
 )
 from orchestrator.journal import AppliedPatch, History
+from orchestrator.leftovers import names_what_lives
 from orchestrator.limits import Limits
 from orchestrator.lock import Lock
 from orchestrator.plan import Plan, Wishes, differing
@@ -63,6 +64,7 @@ class Deployment(Reading):
         self._server = Server(host, playbook, report)
         self._attempt = Attempt(host, playbook, report, wishes.patches)
 
+    @names_what_lives
     def up(self) -> None:
         """Bring the playbook up until a completion comes out; raises what keeps it from that."""
         found = self._survey()
@@ -83,6 +85,7 @@ class Deployment(Reading):
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
+    @names_what_lives
     def remediate(self) -> None:
         """Diagnose the last launch, patch, clean, relaunch; never downloads."""
         self._downloads = False
@@ -99,6 +102,7 @@ class Deployment(Reading):
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
+    @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
         found = self._survey()
@@ -120,6 +124,7 @@ class Deployment(Reading):
                 self._apply(plan, change, cause=end.cause if isinstance(end, Failure) else "")
         return tuple(changes.values())
 
+    @names_what_lives
     def restart(self) -> None:
         """Stop what runs, then launch again; nothing is stopped that could not be started."""
         found = self._survey()
@@ -363,6 +368,7 @@ class Deployment(Reading):
                 self.wishes,
                 launch=failure.launch,
                 downloads=f"deploy {self._again}" if not self._downloads else None,
+                from_outside=failure.from_outside,
             )
         words = finding(
             failure.diagnosis,
@@ -370,6 +376,7 @@ class Deployment(Reading):
             launch=failure.launch,
             known=len(self.wishes.patches),
             bundle=failure.bundle,
+            host=failure.known,
         )
         diff = decision.change.diff if decision.change else None
         self.report.emit(

@@ -13,7 +13,8 @@ DeployError
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class DeployError(Exception):
@@ -21,7 +22,8 @@ class DeployError(Exception):
 
     `code` is stable across releases (snake_case); `message` is one sentence with the names and
     numbers in it; `next_command` is what the person should type now, or None. `{command}` in it stands
-    for the command that was typed.
+    for the command that was typed. `left` is what of a launch lives on, where something does (`on_host/leftovers.py`
+    says its keys; `stop` is the command that ends it).
     """
 
     exit_code: ClassVar[int] = 1
@@ -31,6 +33,7 @@ class DeployError(Exception):
         self.code = code
         self.message = message
         self.next_command = next_command
+        self.left: Mapping[str, Any] | None = None
 
 
 class UsageError(DeployError):
@@ -79,3 +82,8 @@ class Locked(DeployError):
     """Somebody else deploys the same playbook on the same host right now."""
 
     exit_code = 9
+
+
+def mistake(error: Exception) -> DeployError:
+    """What is told of an exception that nobody foresaw."""
+    return DeployError("internal", f"this is a mistake in deploy itself: {error}")

@@ -55,6 +55,8 @@ class Outcome:
     cause: str = ""
     finding: str | None = None
     """The patch that recognised the failure."""
+    from_outside: bool = False
+    """Whether it was killed by nobody knows whom."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class History:
     launch: int | None = None
     attempts: int = 0
     """Launches of the incident that is open: since the last healthy launch, revert or stop by a person."""
+    killed: int = 0
+    """Launches of that incident that were killed by nobody knows whom."""
     outcome: Outcome | None = None
     """Of the last launch; None while nobody has seen how it ended up."""
     applied: tuple[AppliedPatch, ...] = ()
@@ -110,13 +114,15 @@ def _launch(history: History, record: Mapping[str, Any]) -> History:
 
 def _outcome(history: History, record: Mapping[str, Any]) -> History:
     launch, result = int(record["launch"]), str(record["result"])
-    outcome = Outcome(launch, result, str(record.get("cause", "")), record.get("finding"))
+    from_outside = bool(record.get("from_outside"))
+    outcome = Outcome(launch, result, str(record.get("cause", "")), record.get("finding"), from_outside)
     if outcome.launch != history.launch:
         return history
-    if outcome.result != "healthy":
-        return replace(history, outcome=outcome)
+    if outcome.result != "healthy":  # a launch may be looked at again, and is killed once
+        before = history.outcome is not None and history.outcome.from_outside
+        return replace(history, outcome=outcome, killed=history.killed + (from_outside and not before))
     confirmed = tuple(replace(one, confirmed=True) for one in history.applied)
-    return replace(history, outcome=outcome, attempts=0, applied=confirmed, tried={})
+    return replace(history, outcome=outcome, attempts=0, killed=0, applied=confirmed, tried={})
 
 
 def _patch(history: History, record: Mapping[str, Any]) -> History:
@@ -152,7 +158,7 @@ def _revert(history: History, record: Mapping[str, Any]) -> History:
         if one.patch != record["patch"] or one.folder != record.get("folder", one.folder)
     )
     if record.get("by_person"):
-        return replace(history, applied=others, attempts=0, tried={})
+        return replace(history, applied=others, attempts=0, killed=0, tried={})
     return replace(history, applied=others)
 
 
@@ -160,7 +166,7 @@ def _stop(history: History, record: Mapping[str, Any]) -> History:
     history = replace(history, cleaned=True)
     if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
         history = replace(history, outcome=Outcome(history.launch, "stopped"))
-    return replace(history, attempts=0, tried={}) if record.get("by_person") else history
+    return replace(history, attempts=0, killed=0, tried={}) if record.get("by_person") else history
 
 
 _STEPS = {"launch": _launch, "outcome": _outcome, "patch": _patch, "revert": _revert, "stop": _stop}

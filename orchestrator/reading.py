@@ -37,6 +37,11 @@ class Reading:
         self._facts: Facts | None = None
         self._again = again or f"{playbook.name} --host {host.name}"
 
+    @property
+    def stop_command(self) -> str:
+        """What ends everything of this deployment, and nothing else."""
+        return f"deploy stop {self._again}"
+
     def plan(self, goal: Goal = "up") -> Plan:
         """What a verb would do; reads only."""
         return self._plan(self._survey(), goal)

@@ -30,7 +30,7 @@ WITHOUT = {
     ("yaml_file.py", "code"): "load_model adds the command that opens the file at the line",
     ("ssh/quoting.py", "host_command"): "playbook and options refuse a NUL before it comes so far",
     (
-        "cli/main.py",
+        "errors.py",
         "internal",
     ): "a mistake in this program: its traceback stands above, and no command mends it",
 }

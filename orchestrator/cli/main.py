@@ -13,7 +13,7 @@ import click
 
 from orchestrator import __version__
 from orchestrator.cli import process
-from orchestrator.errors import DeployError
+from orchestrator.errors import DeployError, mistake
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -115,7 +115,7 @@ def run(arguments: list[str]) -> int:
         result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
     except DeployError as error:
         tell(error, as_json=as_json)
-        if "-v" in arguments or "--verbose" in arguments:
+        if error.code == "internal" or "-v" in arguments or "--verbose" in arguments:
             traceback.print_exception(error)
         return error.exit_code
     except click.exceptions.Exit as left:
@@ -131,7 +131,7 @@ def run(arguments: list[str]) -> int:
         return 0
     except Exception as error:
         traceback.print_exc()
-        tell(DeployError("internal", f"this is a mistake in deploy itself: {error}"), as_json=as_json)
+        tell(mistake(error), as_json=as_json)
         return DeployError.exit_code
     return result if isinstance(result, int) else 0
 
@@ -143,7 +143,9 @@ def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     following = (error.next_command or "").replace("{command}", told(sys.argv[1:]))
     if as_json:
         value = {"code": error.code, "message": error.message, "next": following or None}
-        click.echo(json.dumps({"event": "error", "host": host, "error": value, "exit_code": error.exit_code}))
+        left = {"left": error.left} if error.left else {}
+        told_all = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
+        click.echo(json.dumps(told_all))
         return
     from orchestrator.report.choose import write
     from orchestrator.report.error import error_lines

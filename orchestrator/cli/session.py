@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import threading
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -190,6 +191,8 @@ def _side_by_side(job: _Job) -> int:
         except DeployError as error:
             with job.shown.aside():
                 tell(error, as_json=job.options.json, host=name)
+                if error.code == "internal":
+                    traceback.print_exception(error)
             codes.append(error.exit_code)
         except BaseException:
             codes.append(1)

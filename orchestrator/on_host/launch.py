@@ -9,20 +9,22 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import caches, gpu_memory, launches, procs, shared_memory
+from orchestrator.on_host import caches, gpu_memory, launches, oom, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, boot_id, machine_id, now, state_folder, write_json
 
 # The engine is sent TERM by its parent's process id, or the whole session is: the supervisor outlives
 # both, so that the exit status is always on record. A caught signal is default again in the engine. Only
 # builtins follow the engine: a program would be a member of the session, and be ended with it. What the
-# shell itself would say of a killed engine ("Killed") is no line of its log.
+# shell itself would say of a killed engine ("Killed") is no line of its log: dash, busybox and the ksh
+# family have the redirections of a command in force themselves while they wait for it, so it gets the log
+# back in a subshell.
 SUPERVISOR = r"""
 trap : TERM INT
 record=$1
 shift
 exec 3>&2 2>/dev/null
-"$@" 2>&3 3>&-
+( exec 2>&3 3>&-; exec "$@" )
 code=$?
 printf '%s\n' "$code" >"$record"
 exit "$code"
@@ -82,6 +84,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "caches_by": {
             name: whole[name] for name in caches.VARIABLES if name in whole and name not in secrets
         },
+        "oom_kills_before": oom.counts(),
     }
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(

@@ -40,9 +40,10 @@ class Launch:
     def exit_code(self) -> int | None:
         """What the supervisor recorded: 128 + N for an engine ended by signal N, 127 for none found."""
         try:
-            return int((self.folder / "exit").read_text())
+            code = int((self.folder / "exit").read_text())
         except (OSError, ValueError):
             return None
+        return code if code < 256 else 128 + code % 128  # ksh says 256 + N, yash 384 + N
 
     def ended_at(self) -> float | None:
         """When the supervisor recorded the exit status (seconds since 1970)."""

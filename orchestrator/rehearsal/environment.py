@@ -20,7 +20,7 @@ _ENTRY = "from vllm.stand_in.api_server import main\n\nmain()\n"
 
 @dataclass(frozen=True)
 class StandIn:
-    """A folder with `bin/python3` (an environment whose vLLM is the stand-in) and `tools` (python3, nvidia-smi)."""
+    """A folder with `bin/python3` (an environment whose vLLM is the stand-in) and `tools` (python3, nvidia-smi, dmesg)."""
 
     folder: Path
 
@@ -65,6 +65,7 @@ def make(
     (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
     (folder / "bin" / "python3").symlink_to(base)
     (folder / "tools" / "python3").symlink_to(base)
+    _kernel_log(folder / "tools")
     if cards:
         _nvidia_smi(folder / "tools", base, cards, compute_cap)
     return StandIn(folder)
@@ -96,4 +97,11 @@ def _nvidia_smi(tools: Path, base: Path, cards: int, compute_cap: str) -> None:
     (tools / "cards.py").write_text(program)
     path = tools / "nvidia-smi"
     path.write_text(f"#!/bin/sh\nexec '{base}' -I -S -B '{tools / 'cards.py'}' \"$@\"\n")
+    path.chmod(0o755)
+
+
+def _kernel_log(tools: Path) -> None:
+    """dmesg prints what stand-ins noted beside the cards: this machine's own kernel tells nothing of the host."""
+    path = tools / "dmesg"
+    path.write_text('#!/bin/sh\n[ ! -e "$STAND_IN_CARDS/kernel.log" ] || cat "$STAND_IN_CARDS/kernel.log"\n')
     path.chmod(0o755)

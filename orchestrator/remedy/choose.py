@@ -33,12 +33,18 @@ def choose(
     *,
     launch: int,
     downloads: str | None = None,
+    from_outside: bool = False,
 ) -> Decision:
     """The remedy for the failure of that launch: the mildest way of the patch that recognised it which changes
     something, goes with what is in force, and was not taken before.
 
-    `downloads` is the command by which files are fetched, where nothing may be fetched now.
+    `downloads` is the command by which files are fetched, where nothing may be fetched now. A launch that was killed
+    `from_outside` is launched once more as it is: the next one tells whether that comes again.
     """
+    if from_outside and survey.history.killed < 2:
+        return Decision(
+            None, "launched once more as it is, since nothing here explains the kill", pending=True
+        )
     if diagnosis.finding is None or diagnosis.remedy is None:
         return Decision(None, "no patch knows this failure")
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)

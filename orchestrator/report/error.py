@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from orchestrator.errors import DeployError
 from orchestrator.report.layout import WIDTH, Line, plain, visible, wrapped
 
 LEAST_GAP = 2
+NAMED = 6
+"""So many processes are named; `deploy status` and --json name all."""
 
 
 def error_lines(error: DeployError, next_command: str, host: str = "") -> list[Line]:
@@ -20,8 +25,39 @@ def error_lines(error: DeployError, next_command: str, host: str = "") -> list[L
         texts[:2] = [" ".join(texts[:2])]
     lines: list[Line] = [[("deploy:", "bad"), (texts[0].removeprefix("deploy:"), "")]]
     lines += [[(text, "")] for text in texts[1:]]
+    lines += _left(error.left) if error.left else []
     tag = f"[{error.code}, exit {error.exit_code}]"
     command = f"  next: {visible(next_command)}" if next_command else ""
     if len(command) + LEAST_GAP + len(tag) <= WIDTH:
         return [*lines, [(command, "strong"), (tag.rjust(WIDTH - len(command)), "dim")]]
     return [*lines, [(command, "strong")], [(tag.rjust(WIDTH), "dim")]]
+
+
+def _left(left: Mapping[str, Any]) -> list[Line]:
+    """What lives on, and the command that ends it."""
+    stop: Line = [("  end it: ", "dim"), (visible(left["stop"]), "strong")]
+    return [*wrapped([("  alive: ", "warn")], living(left), WIDTH), stop]
+
+
+def living(left: Mapping[str, Any]) -> str:
+    """What lives on, in one sentence."""
+    launch, processes, cards = left["launch"], left["processes"], left["cards"]
+    if not processes:
+        return f"nothing of launch {launch} can be seen, and yet {_memory(cards)} are in use since it began"
+    count = f"{len(processes)} process{'es' if len(processes) > 1 else ''}"
+    how = f"launch {launch} goes on with {count}" if left["supervised"] else f"launch {launch} left {count}"
+    holding = f" holding {_memory(cards)}" if cards else ""
+    named = [_process(one) for one in processes[:NAMED]]
+    more = f", and {len(processes) - NAMED} more" if len(processes) > NAMED else ""
+    return f"{how}{holding}: {', '.join(named)}{more}"
+
+
+def _process(one: Mapping[str, Any]) -> str:
+    memory = f" ({one['gpu_mib']:,} MiB)" if one["gpu_mib"] else ""
+    return f"pid {one['pid']} {one['name']}{memory}"
+
+
+def _memory(cards: Mapping[str, int]) -> str:
+    on = f"{len(cards)} GPU{'s' if len(cards) > 1 else ''}"
+    total = sum(cards.values())
+    return f"{total:,} MiB on {on}" if total else f"memory on {on}"

@@ -29,16 +29,18 @@ def finding(
     launch: int,
     known: int,
     bundle: str | None = None,
+    host: str = "",
 ) -> dict[str, Any]:
-    """A failure in words, for the panel and for programs: cause, where, why, remedy, cost, ruled_out, bundle.
+    """A failure in words, for the panel and for programs: cause, where, host, why, remedy, cost, ruled_out, bundle.
 
-    `known` is how many patches were asked; a word that does not apply is "".
+    `known` is how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
     """
     change = decision.change
     found = diagnosis.finding
     words = {
         "cause": "",
         "where": "",
+        "host": host if not (diagnosis.root_cause and diagnosis.root_cause.text == host) else "",
         "why": "",
         "remedy": "",
         "cost": "",
@@ -52,7 +54,11 @@ def finding(
         if others := len(diagnosis.folded.processes):
             words["where"] += f", same in {others + 1}"
     if found is not None:
-        words["why"] = " ".join((found.explanation or found.title).split())
+        likely = "likely: " if found.confidence == "likely" else ""
+        words["why"] = likely + " ".join((found.explanation or found.title).split())
+    elif decision.pending:
+        words["why"] = "not known; it may well not come again, and nothing was changed"
+        words["remedy"] = decision.reason
     else:
         words["why"] = f"{'not known' if root else 'the log names no fault'}; nothing was changed"
         asked = "1 patch was asked and does not recognise it"
@@ -66,7 +72,7 @@ def finding(
         words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
         words["cost"] = decision.cost
     elif found is not None:
-        words["remedy"] = f"none: {decision.reason}"
+        words["remedy"] = decision.reason if decision.pending else f"none: {decision.reason}"
     return words
 
 
@@ -79,7 +85,7 @@ def panel_lines(words: Mapping[str, Any], diff: str) -> list[Line]:
     lines: list[Line] = [[]]
     if cause := words["cause"]:
         lines += _row("root cause", condensed(cause), "bad") + _right(words["where"])
-    lines += _row("why", words["why"])
+    lines += _row("host", words.get("host", "")) + _row("why", words["why"])
     lines += _row("remedy", words["remedy"], "strong")
     lines += [[(" " * (INDENT + HEAD), ""), span] for span in _diff_lines(diff)]
     for head in ("cost", "ruled out", "bundle"):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from orchestrator.on_host import gpu_memory
+from orchestrator.on_host import gpu_memory, procs
+from orchestrator.on_host.gpu_memory import App
 
 A, B = "GPU-aaaa", "GPU-bbbb"
 
 
 def test_parse() -> None:
     assert gpu_memory.parse_used(f"{A}, 45154\n{B}, [N/A]\n\n") == {A: 45154}
-    assert gpu_memory.parse_apps(f"812, {A}\n[N/A], {B}\n813, {B}\n") == [(812, A), (813, B)]
+    assert gpu_memory.parse_apps(
+        f"812, {A}, 45150, VLLM::Worker, TP0\n[N/A], {B}, 1, x\n813, {B}, [N/A], [Not Found]\n"
+    ) == [
+        App(812, A, 45150, "VLLM::Worker, TP0"),
+        App(813, B, None, "[Not Found]"),
+    ]
     assert gpu_memory.parse_used("") == {}
     assert gpu_memory.parse_apps("No running processes found\n") == []
 
@@ -35,7 +43,8 @@ def test_parse() -> None:
 def test_unreturned(
     now: dict[str, int], before: dict[str, int] | None, apps: list[tuple[int, str]], held: dict[str, int]
 ) -> None:
-    assert gpu_memory.unreturned(now, before, apps, {7}) == held
+    computing = [App(pid, uuid, None, "python3") for pid, uuid in apps]
+    assert gpu_memory.unreturned(now, before, computing, {7}) == held
 
 
 @pytest.fixture
@@ -49,7 +58,7 @@ n=$(wc -l <{tmp_path}/asked)
 limit=$(cat {tmp_path}/calls)
 case $1 in
   --query-gpu=uuid,memory.used) [ "$n" -gt "$limit" ] && echo "{A}, 4" || echo "{A}, 45154";;
-  --query-compute-apps=pid,gpu_uuid) [ "$n" -gt "$limit" ] || echo "7, {A}";;
+  --query-compute-apps=pid,*) [ "$n" -gt "$limit" ] || echo "7, {A}, 45000, VLLM::EngineCore";;
   *) exit 9;;
 esac
 """
@@ -76,6 +85,34 @@ def test_wait_ends_with_a_note_when_it_is_not(smi: Path) -> None:
     assert answer["returned"] is False
     assert answer["held_mib"] == {A: 45150}
     assert "GPU-aaaa 45150 MiB" in answer["note"]
+
+
+@pytest.mark.parametrize(
+    ("apps", "held"),
+    [
+        (
+            f"7, {A}, 40000, x\n7, {B}, 41000, x\n8, {B}, [N/A], x",
+            {"processes": {7: 81000, 8: 0}, "cards": {A: 40000, B: 41000}},
+        ),
+        (f"7, {A}, [N/A], x", {"processes": {7: 0}, "cards": {A: 45150}}),
+        (f"9, {A}, 45000, x", {"processes": {}, "cards": {}}),
+        ("", {"processes": {}, "cards": {A: 45150}}),
+    ],
+)
+def test_what_is_held(apps: str, held: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_memory, "used", lambda: {A: 45154, B: 4})
+    monkeypatch.setattr(gpu_memory, "apps", lambda: gpu_memory.parse_apps(apps))
+    assert gpu_memory.held([7, 8], {A: 4, B: 4}) == held
+
+
+def test_a_number_of_another_namespace_names_nobody_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a container the driver tells the host's pids: the process of that number here is another one."""
+    own = procs.command(os.getpid()).split()[0]
+    told = [App(os.getpid(), A, 40000, own), App(os.getpid(), B, 40000, "/opt/sglang/bin/python9")]
+    monkeypatch.setattr(gpu_memory, "apps", lambda: told)
+    ours, other = gpu_memory.holders()
+    assert (ours["user"], ours["memory_mib"]) == (procs.owner(os.getpid()), 40000)
+    assert (other["pid"], other["user"], other["command"]) == (os.getpid(), None, None)
 
 
 def test_no_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import caches, launch, launches, procs
+from orchestrator.on_host import caches, launch, launches, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import boot_id, machine_id, read_json, records
 from tests.on_host.conftest import Deployments, ready, stand_in
@@ -50,6 +50,7 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
         "shm_before": ["psm_older"],
         "gpu_before_mib": None,
         "caches_by": {name: os.environ[name] for name in caches.VARIABLES if name in os.environ},
+        "oom_kills_before": oom.counts(),
     }
     (journal,) = records(deployments.folder())
     assert {key: journal[key] for key in ("action", "launch", "argv")} == {
@@ -111,6 +112,16 @@ def test_exit_codes(deployments: Deployments, argv: list[str], code: int) -> Non
         assert argv[0] in one.log.read_text()
 
 
+@pytest.mark.parametrize(
+    ("recorded", "code"), [("265", 137), ("393", 137), ("137", 137), ("3", 3), ("", None)]
+)
+def test_how_ksh_and_yash_count_a_signal(deployments: Deployments, recorded: str, code: int | None) -> None:
+    one = deployments.launch(stand_in(exit=0))
+    eventually(lambda: one.exit_code() == 0)
+    (one.folder / "exit").write_text(recorded)
+    assert one.exit_code() == code
+
+
 def test_term_to_the_whole_session_still_leaves_a_record(deployments: Deployments) -> None:
     one = deployments.launch(stand_in())
     ready(one)
@@ -119,15 +130,44 @@ def test_term_to_the_whole_session_still_leaves_a_record(deployments: Deployment
     assert one.exit_code() == 0
 
 
-@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
-def test_the_supervisor_in_each_shell(shell: str, tmp_path: Path) -> None:
-    """/bin/sh differs from host to host; TERM comes while it waits for the engine."""
+SHELLS = ("dash", "bash", "busybox")
+
+
+def supervised(shell: str, record: Path, *engine: str) -> list[str]:
+    """The supervisor in this shell: /bin/sh differs from host to host."""
     found = shutil.which(shell)
     if found is None:
         pytest.skip(f"no {shell} here")
     program = [found, "sh"] if shell == "busybox" else [found]
+    return [*program, "-c", launch.SUPERVISOR, "deploy-launch", str(record), *engine]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_log_of_a_killed_engine_holds_no_word_of_the_shell(
+    shell: str, number: signal.Signals, tmp_path: Path
+) -> None:
+    """dash and busybox wrote "Killed" into it, which reads as if memory had run out."""
+    engine = ["/bin/sh", "-c", f"ulimit -c 0; echo up; kill -{int(number)} $$"]
+    argv = supervised(shell, tmp_path / "exit", *engine)
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.stdout == b"up\n"
+    assert (tmp_path / "exit").read_text() == f"{128 + number}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_the_shell_says_of_a_program_that_is_not_there_is_in_the_log(shell: str, tmp_path: Path) -> None:
+    argv = supervised(shell, tmp_path / "exit", "/no/such/python", "-m", "vllm")
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert b"/no/such/python" in done.stdout
+    assert (tmp_path / "exit").read_text() == "127\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_supervisor_in_each_shell(shell: str, tmp_path: Path) -> None:
+    """TERM comes while it waits for the engine."""
     engine = ["/bin/sh", "-c", "echo up; kill -STOP $$; exit 5"]
-    argv = [*program, "-c", launch.SUPERVISOR, "deploy-launch", str(tmp_path / "exit"), *engine]
+    argv = supervised(shell, tmp_path / "exit", *engine)
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
         supervisor.stdout.readline()

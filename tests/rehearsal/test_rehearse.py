@@ -149,7 +149,7 @@ TOLD = {
     "unknown": "LedgerTornError: page 4 of the ledger is torn",
     "shm-full": "NCCL finds no room in /dev/shm",
     "gpu-busy": "The card has less free memory",
-    "oom-killed": "unknown_cause",
+    "oom-killed": "The host's memory ran out and a process was killed",
     "first-request": "A kernel touched memory that is not its own",
     "hang": "not_ready",
     "gated": "hub_gated",
@@ -163,6 +163,9 @@ TOLD = {
     "changed-host-key": "host_key_changed",
 }
 """What the error of each fault says, in its sentence or by its code."""
+
+ALIVE = {"stubborn": 2, "unknown": 2, "shm-full": 2, "gpu-busy": 2, "oom-killed": 7, "hang": 10}
+"""So many processes of the launch live when the command leaves, which names them all."""
 
 
 SLOW = ("gpu-busy", "oom-killed", "first-request")
@@ -182,6 +185,14 @@ def test_every_fault_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
     assert done.code == fault.exit, done.events[-3:]
     assert fault.title in " ".join(done.events[0]["text"].split())
     assert TOLD[name] in f"{done.error['code']} {done.error['message']}"
+    left = done.of("error")[0].get("left", {"processes": [], "cards": {}, "stop": "deploy stop"})
+    assert len(left["processes"]) == ALIVE.get(name, 0), left
+    assert sum(left["cards"].values()) == sum(one["gpu_mib"] or 0 for one in left["processes"])
+    assert left["stop"].startswith("deploy stop")
+    if name == "oom-killed":
+        panel = done.of("finding")[-1]["panel"]
+        assert panel["cause"].startswith("the kernel's log: Out of memory: Killed process ")
+        assert panel["where"].startswith("Worker_TP0, launch 2, ")
 
 
 def test_a_shard_that_is_damaged_on_the_host_is_fetched_again_alone(rehearse: Rehearse) -> None:

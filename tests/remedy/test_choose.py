@@ -99,3 +99,26 @@ def test_an_unknown_failure_has_no_remedy() -> None:
         [b"Traceback (most recent call last):", b"OddError: x"], context=Context(), patches=PATCHES
     )
     assert decide(unknown, survey()).change is None
+
+
+KILLED = {"action": "outcome", "result": "failed", "from_outside": True}
+
+
+def test_a_launch_that_was_killed_by_nobody_knows_whom_is_launched_once_more() -> None:
+    silent = diagnose(
+        [b"(APIServer pid=1) INFO 02-20 21:34:40 [x.py:1] x"], context=Context(), patches=PATCHES
+    )
+
+    def decided(*journal: dict[str, Any]) -> Decision:
+        found, wanted = survey(journal=list(journal)), Wishes(patches=PATCHES)
+        plan = make_plan("gpu7", KIMI, found, wanted)
+        return choose(silent, plan, found, wanted, launch=9, from_outside=True)
+
+    one, two = ({"action": "launch", "launch": number} for number in (1, 2))
+    first, second = ({**KILLED, "launch": number} for number in (1, 2))
+    healthy = {"action": "outcome", "launch": 2, "result": "healthy"}
+    assert decided(one, first).pending
+    assert decided(one, first, first).pending  # looked at twice, killed once
+    assert not decided(one, first, two, second).pending
+    assert decided(one, first, two, healthy, second).pending  # another incident
+    assert decided(one, first, two, {"action": "stop", "by_person": True}, second).pending
