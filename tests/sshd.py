@@ -10,6 +10,7 @@ tests do not run as root), `start_sshd` (a factory for further servers, ended wi
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import getpass
 import os
 import pwd
@@ -274,21 +275,20 @@ def plain_user() -> str:
         "--password",
         "*",
     ]
-    made = subprocess.run(
-        ["useradd", *options, PLAIN_USER],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    with Path(tempfile.gettempdir(), f"{PLAIN_USER}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # useradd does not wait for another one, and says that it failed
+        made = subprocess.run(["useradd", *options, PLAIN_USER], capture_output=True, text=True, check=False)
     try:
         return _with_home(pwd.getpwnam(PLAIN_USER))
-    except KeyError:  # a test process beside this one may have made it first; this one has not
+    except KeyError:
         raise NoSshd(f"useradd {PLAIN_USER}: {made.stderr.strip()}") from None
 
 
 def _with_home(user: pwd.struct_passwd) -> str:
     home = Path(user.pw_dir)
-    home.mkdir(mode=0o700, exist_ok=True)
+    home.mkdir(
+        mode=0o700, parents=True, exist_ok=True
+    )  # tests of earlier may have had another temporary folder
     os.chown(home, user.pw_uid, user.pw_gid)
     return user.pw_name
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -268,31 +268,41 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _send(self, status: int, body: bytes, headers: dict[str, str], *, file: str | None = None) -> None:
+        """Answer; that is on record before the last byte goes out, since whoever has that byte may look at once."""
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
+        sent = len(body) if self.command == "GET" else 0
+        request = Request(self.command, self.path, file, sent, status, self.headers.get("Authorization"))
+        if not sent:
+            self.hub.requests.append(request)
         self.end_headers()
-        sent = self._send_body(body, file) if self.command == "GET" else 0
-        authorization = self.headers.get("Authorization")
-        self.hub.requests.append(Request(self.command, self.path, file, sent, status, authorization))
+        if sent:
+            self._send_body(body, request)
 
-    def _send_body(self, body: bytes, file: str | None) -> int:
-        half = len(body) // 2
-        try:
-            if file and body and self.hub.cut.get(file, 0) > 0:
-                self.hub.cut[file] -= 1
-                self.wfile.write(body[:half])
-                self.close_connection = True
-                return half
-            if file and body and file in self.hub.hold:
-                self.wfile.write(body[:half])
-                self.hub.held.set()
-                self.hub.hold[file].wait(60)
-                self.wfile.write(body[half:])
-                return len(body)
-            for at in range(0, len(body), CHUNK):
-                self.wfile.write(body[at : at + CHUNK])
-        except (BrokenPipeError, ConnectionResetError):  # the client was killed
+    def _send_body(self, body: bytes, request: Request) -> None:
+        file, half = request.file or "", len(body) // 2
+        parts = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
+        held = self.hub.hold.get(file)
+        if self.hub.cut.get(file, 0) > 0:
+            self.hub.cut[file] -= 1
             self.close_connection = True
-            return half
-        return len(body)
+            parts, held, request = [body[:half]], None, replace(request, sent=half)
+        elif held is not None:
+            parts = [body[:half], body[half:]]
+        *earlier, last = parts
+        try:
+            for part in earlier:
+                self.wfile.write(part)
+            if held is not None:
+                self.hub.held.set()
+                held.wait(60)
+        except ConnectionError:  # the client was killed
+            self.close_connection = True
+            self.hub.requests.append(replace(request, sent=half))
+            return
+        self.hub.requests.append(request)
+        try:
+            self.wfile.write(last)
+        except ConnectionError:
+            self.close_connection = True

@@ -11,6 +11,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -28,6 +29,10 @@ _JUDGES = ("../diagnosis/literals.py", "action.py", "formula.py", "match.py", "p
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""
 _LARGEST_BYTES = 64 << 20
+
+
+_FORGOTTEN_SECONDS = 30 * 86400.0
+"""After which what another release kept is taken away."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,8 @@ def keep(new: Mapping[str, Patch]) -> None:
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as file:
             file.write(_adapter().dump_json(Kept(patches, _words(patches)), exclude_unset=True))
         Path(file.name).replace(_file())
-        for old in folder.glob("*.json"):
-            if old != _file():  # of another release
+        for old in folder.glob("*.json"):  # of another release, which may be in use beside this one
+            if old != _file() and time.time() - old.stat().st_mtime > _FORGOTTEN_SECONDS:
                 old.unlink()
 
 

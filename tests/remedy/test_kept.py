@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,14 @@ def test_what_was_not_used_for_long_is_forgotten(
 ) -> None:
     monkeypatch.setattr(kept, "_FILES", 3)
     cache_folder.mkdir(parents=True)
-    (cache_folder / "of-another-release.json").write_text("{}")
+    beside, forgotten = (cache_folder / f"{name}.json" for name in ("beside", "forgotten"))
+    for other in (beside, forgotten):
+        other.write_text("{}")
+    os.utime(forgotten, (0, 0))
     for number in range(6):
         (tmp_path / "mine.yaml").write_text(MINE.replace("of mine", f"nr {number}"))
         catalogue.load([tmp_path])
         kept._here.clear()
     assert len(kept.recall()) == 3
-    assert len(list(cache_folder.iterdir())) == 1
+    assert len(list(cache_folder.iterdir())) == 2
+    assert beside.exists()  # two releases that one person uses do not cost each other their memory
