@@ -36,6 +36,8 @@ from orchestrator.report.plan_text import summary
 from orchestrator.ssh.host import Host
 from orchestrator.survey import Survey, endpoint_of
 
+OF_A_LAUNCH = ("trust-remote-code", "listen-openly")
+"""Consents that only what is started needs: a patch alone runs nothing."""
 FAILED_GRACE_SECONDS = 1.0
 """Grace for an engine that has failed already: all that is left to do is to be gone."""
 
@@ -108,7 +110,7 @@ class Deployment(Reading):
         found = self._survey()
         plan = self._plan(found)
         self._require_readable(found)
-        self._consents(plan.missing_consents)
+        self._consents({name: why for name, why in plan.lacking.items() if name not in OF_A_LAUNCH})
         if not plan.changes:
             self._require_config(found)
         with self._lock("patching"):
@@ -189,21 +191,21 @@ class Deployment(Reading):
             if refusal.code == "port_shared":
                 refusal.next_command = self._elsewhere
             raise refusal
-        self._consents(plan.missing_consents)
+        self._consents(plan.lacking)
         return plan
 
     @property
     def _given(self) -> tuple[str, ...]:
         return (*self.playbook.consents, *self.wishes.consents)
 
-    def _consents(self, missing: tuple[str, ...]) -> None:
-        for consent in missing:
-            if self._ask is None or not self._ask(
-                f"{self.playbook.name} needs the consent {consent}. Give it?"
-            ):
+    def _consents(self, missing: Mapping[str, str]) -> None:
+        """Have each consent given by the person, or refuse; `missing` says what asks for it."""
+        for consent, why in missing.items():
+            need = f"{self.playbook.name} needs the consent {consent} ({why})"
+            if self._ask is None or not self._ask(f"{need}. Give it?"):
                 raise PreflightRefused(
                     "consent_missing",
-                    f"{self.host.name}: {self.playbook.name} needs the consent {consent}",
+                    f"{self.host.name}: {need}",
                     next_command=f"{{command}} --consent {consent}",
                 )
             self.wishes = replace(self.wishes, consents=(*self.wishes.consents, consent))
@@ -295,6 +297,8 @@ class Deployment(Reading):
             self._apply(plan, change, cause="")
         if "linger" in self._given and wants_linger(found):
             self._linger()
+        if plan.trusted is not None:
+            self.host.script("record", {"playbook": self.playbook.name, "record": dict(plan.trusted)})
         lock.require()
         with self.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
             under_way = self._server.start(plan)
@@ -340,7 +344,7 @@ class Deployment(Reading):
             launch_anyway = False
             self._require_budget(found.history)
             if change is not None:
-                self._consents(tuple(one for one in change.consents if one not in self._given))
+                self._consents({one: change.patch.id for one in change.consents if one not in self._given})
                 lock.require()
                 self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
                 self._carry_out(plan, found, change)

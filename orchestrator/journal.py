@@ -8,6 +8,7 @@ outcome  how a launch ended up: launch, result "healthy" | "failed" | "hang", ca
 patch    a remedy is in force: patch, way (what it does), folder, files, flags, environment, why, cause
 revert   a patch is no longer in force: patch
 stop     a launch was stopped: by request, or while a remedy was applied
+consent  the checkpoint's code was trusted: consent, repository, revision, commit, code {file: sha256}
 download, clean, ...   for people to read
 """
 
@@ -60,6 +61,17 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Trusted:
+    """Code that a person let run: what was asked of the Hub, the commit it was (None: not fetched by us), and the sha256
+    of each Python file by its name in the folder."""
+
+    repository: str
+    revision: str
+    commit: str | None
+    code: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class History:
     """The state of a deployment as its journal tells it."""
 
@@ -78,6 +90,8 @@ class History:
     cleaned: bool = True
     """Whether the last launch was stopped and what it left was cleaned."""
     machine: str | None = None
+    trusted: tuple[Trusted, ...] = ()
+    """Oldest first."""
 
     def patch(self, patch_id: str) -> AppliedPatch | None:
         return next((one for one in self.applied if one.patch == patch_id), None)
@@ -169,7 +183,24 @@ def _stop(history: History, record: Mapping[str, Any]) -> History:
     return replace(history, attempts=0, killed=0, tried={}) if record.get("by_person") else history
 
 
-_STEPS = {"launch": _launch, "outcome": _outcome, "patch": _patch, "revert": _revert, "stop": _stop}
+def _consent(history: History, record: Mapping[str, Any]) -> History:
+    code = record.get("code")
+    if record.get("consent") != "trust-remote-code" or not isinstance(code, Mapping):
+        return history
+    trusted = Trusted(
+        str(record.get("repository")), str(record.get("revision")), record.get("commit"), dict(code)
+    )
+    return replace(history, trusted=(*history.trusted, trusted))
+
+
+_STEPS = {
+    "launch": _launch,
+    "outcome": _outcome,
+    "patch": _patch,
+    "revert": _revert,
+    "stop": _stop,
+    "consent": _consent,
+}
 
 
 def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
@@ -11,7 +11,9 @@ from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtyp
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.engine import sizing
 from orchestrator.engine.adjustments import Adjustments
+from orchestrator.engine.arguments import remedied_name
 from orchestrator.engine.command import engine_command
+from orchestrator.engine.variables import remedied_variable
 from orchestrator.playbook import Figures, Playbook
 from orchestrator.remedy.change import Change, work_out
 from orchestrator.remedy.patch import Patch
@@ -23,7 +25,7 @@ CONFIG = "config.json"
 
 def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ()) -> Adjustments:
     """What the patches in force and these changes set and take away."""
-    standing = Adjustments(flags=dict(survey.history.flags), environment=dict(survey.history.environment))
+    standing = _standing(survey)
     for change in changes:
         standing = standing.then(change.flags, change.environment)
     asked = standing.flags.get("max-model-len")
@@ -32,6 +34,25 @@ def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ())
         flags = {name: value for name, value in standing.flags.items() if name != "max-model-len"}
         return Adjustments(flags=flags, environment=standing.environment)
     return standing
+
+
+def _standing(survey: Survey) -> Adjustments:
+    """What the patches in force set, but what a remedy may not: a record may be older than that rule, or forged."""
+    flags = {name: value for name, value in survey.history.flags.items() if _may(remedied_name, name, value)}
+    environment = {
+        name: value
+        for name, value in survey.history.environment.items()
+        if _may(remedied_variable, name, value)
+    }
+    return Adjustments(flags=flags, environment=environment)
+
+
+def _may(judge: Callable[[str, str], str], name: str, value: str | None) -> bool:
+    try:
+        judge(name, "remove" if value is None else "set")
+    except ValueError:
+        return False
+    return True
 
 
 def command(

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from orchestrator import outlook, preflight
+from orchestrator.checkpoint import code
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.engine import sizing
-from orchestrator.engine.environment import Variable, engine_environment, removed_variables
+from orchestrator.engine.command import engine_command
+from orchestrator.engine.consents import TRUST, needed
+from orchestrator.engine.environment import Variable, engine_environment, removed_variables, without_token
 from orchestrator.errors import DeployError
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.change import Change, Why, work_out
@@ -25,7 +28,8 @@ class Wishes:
     """What the person asked for beside the playbook.
 
     `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
-    `vllm_version` is taken instead of what the host says.
+    `vllm_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
+    ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder.
     """
 
     patches: tuple[Patch, ...] = ()
@@ -34,6 +38,8 @@ class Wishes:
     predict: bool = True
     consents: tuple[str, ...] = ()
     vllm_version: str | None = None
+    yes: bool = False
+    other_folder: bool = False
 
     @property
     def allowed(self) -> tuple[Patch, ...]:
@@ -64,12 +70,21 @@ class Plan:
     command: tuple[str, ...]
     environment: tuple[Variable, ...]
     removed: tuple[str, ...]
+    token_consent: bool
+    """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
     changes: tuple[Change, ...]
     skipped: tuple[Change, ...]
     steps: tuple[PlannedStep, ...]
     warnings: tuple[str, ...]
-    missing_consents: tuple[str, ...]
+    lacking: Mapping[str, str]
+    """The consents that are missing, each with what asks for it."""
+    trusted: Mapping[str, Any] | None
+    """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
     refusals: tuple[DeployError, ...]
+
+    @property
+    def missing_consents(self) -> tuple[str, ...]:
+        return tuple(self.lacking)
 
     @property
     def folder(self) -> str:
@@ -131,7 +146,15 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     command = outlook.command(playbook, survey, changes, python=python)
     adjusted = outlook.adjusted(playbook, survey, changes)
     environment = engine_environment(playbook, adjusted)
+    withheld: tuple[str, ...] = ()
+    token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
+    if not token_consent:
+        environment, withheld = without_token(environment, survey.hf_endpoint)
+    asked = needed(command, _shown(environment), folder=survey.checkpoint.folder)
     warnings = preflight.warnings(survey, version, command, environment)
+    if withheld:
+        told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
+        warnings = (*warnings, f"{told}: --consent token-to-endpoint gives it")
     if fit.verdict in ("borderline", "does_not_fit"):
         warnings = (fit.reason, *warnings)
     return Plan(
@@ -143,12 +166,14 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         fit=fit,
         command=command,
         environment=environment,
-        removed=removed_variables(playbook, adjusted),
+        removed=(*removed_variables(playbook, adjusted), *withheld),
+        token_consent=token_consent,
         changes=changes,
         skipped=skipped,
         steps=_steps(playbook, survey, changes, goal),
         warnings=warnings,
-        missing_consents=_missing_consents(playbook, wishes, survey, changes),
+        lacking=_lacking(playbook, wishes, survey, changes, command, asked),
+        trusted=code.record(playbook, survey) if TRUST in asked else None,
         refusals=preflight.refusals(host, playbook, survey, version),
     )
 
@@ -247,15 +272,42 @@ def _clean(survey: Survey) -> tuple[PlannedStep, ...]:
     return (PlannedStep("clean", (ended,)),)
 
 
-def _missing_consents(
-    playbook: Playbook, wishes: Wishes, survey: Survey, changes: Sequence[Change]
-) -> tuple[str, ...]:
-    needed = [*playbook.needed_consents, *(consent for change in changes for consent in change.consents)]
-    foreign = survey.checkpoint.exists and not survey.checkpoint.owned_by_us
-    if foreign and any(change.edits for change in changes):
-        needed.append("foreign-folder")
-    given = {*playbook.consents, *wishes.consents}
-    return tuple(dict.fromkeys(consent for consent in needed if consent not in given))
+def _lacking(
+    playbook: Playbook,
+    wishes: Wishes,
+    survey: Survey,
+    changes: Sequence[Change],
+    command: Sequence[str],
+    asked: Mapping[str, str],
+) -> dict[str, str]:
+    """The consents without which this may not be started, each with what asks for it."""
+    wanted = dict(asked)
+    for change in changes:
+        wanted.update({consent: change.patch.id for consent in change.consents if consent not in wanted})
+    checkpoint = survey.checkpoint
+    if checkpoint.exists and not checkpoint.owned_by_us and any(change.edits for change in changes):
+        wanted["foreign-folder"] = f"{checkpoint.folder} belongs to uid {checkpoint.owner_uid}"
+    lacking = {
+        consent: why
+        for consent, why in wanted.items()
+        if consent not in (*playbook.consents, *wishes.consents)
+    }
+    if TRUST in asked and TRUST in playbook.consents and TRUST not in wishes.consents:
+        strange = code.strangeness(playbook, survey, command, other_folder=wishes.other_folder)
+        lacking.update({TRUST: strange} if strange else {})
+    given = _of_the_playbook(playbook, survey) if wishes.yes else {}
+    return {consent: why for consent, why in lacking.items() if consent not in given}
+
+
+def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
+    """The consents that would be needed without any remedy."""
+    folder = survey.checkpoint.folder
+    command = engine_command(playbook, python=playbook.engine.python, folder=folder)
+    return needed(command, _shown(engine_environment(playbook)), folder=folder)
+
+
+def _shown(environment: Sequence[Variable]) -> dict[str, str]:
+    return {one.name: one.shown for one in environment}
 
 
 def _rounded(value: float | None) -> float | None:

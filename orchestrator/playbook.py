@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import ipaddress
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,8 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError, field_validator
 
-from orchestrator.engine.arguments import abbreviates
+from orchestrator.engine.arguments import rendered
+from orchestrator.engine.consents import needed
 from orchestrator.errors import UsageError
 from orchestrator.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook_shape import CONSENTS, Consent, Figures, Name, Setting, Shape, Smoke
@@ -67,18 +67,11 @@ class Playbook(Shape):
         return self.parallel.gpus if self.needs.gpus is None else self.needs.gpus
 
     @property
-    def listens_openly(self) -> bool:
-        return self.listen != "localhost" and not ipaddress.ip_address(self.listen).is_loopback
-
-    @property
-    def needed_consents(self) -> tuple[Consent, ...]:
+    def needed_consents(self) -> tuple[str, ...]:
         """What the playbook itself asks for; a remedy may need more."""
-        needed: list[Consent] = []
-        if any(abbreviates(name, "trust-remote-code") for name in self.arguments):
-            needed.append("trust-remote-code")
-        if self.listens_openly:
-            needed.append("listen-openly")
-        return tuple(needed)
+        options = [item for name, value in self.arguments.items() for item in rendered(name, value)]
+        variables = {name: str(item.value) for name, item in self.environment.items()}
+        return tuple(needed(("--host", self.listen, *options), variables))
 
     def with_overrides(
         self,

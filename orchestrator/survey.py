@@ -7,11 +7,12 @@ import codecs
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, questions, read
+from orchestrator.facts.machine import Machine
 from orchestrator.journal import History, Outcome, fold
 from orchestrator.playbook import Playbook
 from orchestrator.ssh.host import Host
@@ -20,6 +21,16 @@ API_KEY = "VLLM_API_KEY"
 LOOK_SECONDS = 30.0
 FACTS_SECONDS = 60.0
 """How long the answer to a look may take, and how much longer where commands are asked for facts."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The Python that came with a checkpoint: sha256 by name, the other repositories that its configs name code of, and
+    whether all of it could be read."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: tuple[str, ...] = ()
+    whole: bool = True
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,7 @@ class Checkpoint:
     index: Mapping[str, Any] | None
     manifest: Mapping[str, Any] | None
     free_bytes: int
+    code: Code = Code()
 
     @property
     def unusable(self) -> dict[str, str]:
@@ -119,6 +131,12 @@ class Survey:
         }
 
     @property
+    def hf_endpoint(self) -> str | None:
+        """The mirror of the Hub that the host itself is set to."""
+        machine = self.facts.machine
+        return machine.hf_endpoint if isinstance(machine, Machine) else None
+
+    @property
     def engine(self) -> Engine | None:
         return self.facts.engine if isinstance(self.facts.engine, Engine) else None
 
@@ -193,6 +211,7 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
     """The answer of `on_host/inspect_checkpoint.py` as a value."""
     configs = {name: base64.b64decode(content) for name, content in found["configs"].items()}
     broken = {name: flaw for name, content in configs.items() if (flaw := _flaw(content))}
+    code = found.get("code")
     return Checkpoint(
         exists=found["exists"],
         folder=found["folder"],
@@ -205,6 +224,7 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
         index=found["index"],
         manifest=found["manifest"],
         free_bytes=found["disk"]["free_bytes"],
+        code=Code(code["files"], tuple(code["elsewhere"]), code["whole"]) if code else Code(),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.checkpoint.download import Fetched, Progress, Source, failure, read
 from orchestrator.errors import DeployError, Locked
-from orchestrator.facts.machine import Machine
+from orchestrator.on_host.hub_token import HUB
 from orchestrator.playbook import Playbook
 from orchestrator.report.events import Report, Step
 from orchestrator.report.layout import decimal
@@ -18,7 +18,6 @@ from orchestrator.survey import Survey
 
 FIRST_POLL_SECONDS = 0.1
 POLL_SECONDS = 1.0
-HUB = "https://huggingface.co"
 DOWNLOAD_CODES = (
     "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
     "hub_missing", "hub_not_found", "hub_unreachable", "permission",
@@ -46,7 +45,7 @@ def fetch(
         host=host.name,
         repository=playbook.model.repository,
         folder=found.checkpoint.folder,
-        endpoint=endpoint or _of_the_host(found) or HUB,
+        endpoint=endpoint or found.hf_endpoint or HUB,
         python=found.engine.executable if found.engine else playbook.engine.python,
         again=again,
     )
@@ -125,10 +124,6 @@ def _token(playbook: Playbook) -> str | None:
     if setting is not None and not isinstance(setting.value, str):
         return setting.value.get_secret_value()
     return os.environ.get("HF_TOKEN")
-
-
-def _of_the_host(found: Survey) -> str | None:
-    return found.facts.machine.hf_endpoint if isinstance(found.facts.machine, Machine) else None
 
 
 def _endpoint(playbook: Playbook) -> str | None:

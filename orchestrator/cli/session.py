@@ -65,8 +65,10 @@ def on_each_host(
         forced=forced,
         forbidden=forbidden,
         predict=predict,
-        consents=(*consents, *(playbook.needed_consents if yes else ())),
+        consents=consents,
         vllm_version=options.vllm_version,
+        yes=yes,
+        other_folder=options.model_dir is not None,
     )
     from orchestrator.report.choose import display
 
@@ -106,8 +108,8 @@ def _check_version(text: str | None) -> None:
 def find_playbook(options: Options) -> Playbook:
     """The playbook with this command's overrides.
 
-    A consent to run the checkpoint's code was given for a repository and revision: it does not carry over to
-    another one that an option names.
+    A consent to run the checkpoint's code was given for a repository, a revision and the place that they come from: it
+    does not carry over to others that an option names.
     """
     from orchestrator import playbook as playbooks
     from orchestrator.cli.main import COMMANDS
@@ -127,10 +129,16 @@ def find_playbook(options: Options) -> Playbook:
     except UsageError as error:
         error.next_command = error.next_command or shlex.join(["deploy", "show", options.playbook])
         raise
-    if asked.model != written.model:
+    if _source(asked) != _source(written):
         kept = tuple(consent for consent in asked.consents if consent != "trust-remote-code")
         asked = asked.model_copy(update={"consents": kept})
     return asked
+
+
+def _source(playbook: Playbook) -> tuple[object, ...]:
+    endpoint = playbook.environment.get("HF_ENDPOINT")
+    model = playbook.model
+    return model.repository, model.revision, endpoint.value if endpoint else None
 
 
 def _on_host(job: _Job, name: str) -> int:

@@ -1,8 +1,9 @@
-"""Which engine arguments may a playbook hold, and how does each become part of a command line?"""
+"""Which engine arguments may a playbook hold, which may a remedy touch, and how does each become part of a command line?"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any, TypeAlias
 
@@ -31,6 +32,21 @@ RESERVED = {
     "api-server-count": "the API server's module form ignores it; it cannot be used here",
 }
 
+PERSONAL = (
+    "root-path", "grpc*", "ssl-*", "enable-ssl-refresh", "allow-credentials", "allowed-*", "middleware",
+    "tokenizer", "tokenizer-revision", "code-revision", "hf-config-path", "chat-template", "trust-request-*",
+    "tool-parser-plugin", "reasoning-parser-plugin", "io-processor-plugin", "logits-processors", "logits-processor-pattern",
+    "worker-cls", "worker-extension-cls", "scheduler-cls", "model-class-overrides", "log-config-file", "logging-config",
+    "tool-server", "otlp-traces-endpoint", "master-addr", "data-parallel-address", "profiler-config",
+)  # fmt: skip
+"""Who is let in, whose code and files are loaded, where something is sent: a person's to choose, a remedy leaves them
+alone, as it does all that is reserved but the length of the context. A star stands for any ending."""
+DROPPED_ONLY = (
+    "speculative-config", "spec-model", "hf-overrides", "model-loader-extra-config", "lora-modules", "default-mm-loras",
+    "kv-transfer-config", "ec-transfer-config", "kv-events-config", "weight-transfer-config",
+)  # fmt: skip
+"""What may name a model, a module or an address: a remedy takes it away, and never sets it."""
+
 
 def canonical(name: str) -> str:
     """The name as vLLM's own parser sees it: `_` and `-` are the same before the first dot."""
@@ -57,12 +73,30 @@ def abbreviates(name: str, option: str) -> bool:
     return option.startswith(canonical(name))
 
 
+def remedied_name(name: str, op: str) -> str:
+    """The canonical name of an option that a remedy may set or take away (`op`); ValueError says why it may not."""
+    bare = canonical(name.removeprefix("--"))
+    if not name.startswith("--") or not NAME.fullmatch(bare):
+        raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: --NAME (--max-num-seqs)")
+    head = bare.partition(".")[0].removeprefix("no-")
+    reserved = [one for one in RESERVED if one != "max-model-len"]
+    for option in (*reserved, *PERSONAL, *(DROPPED_ONLY if op == "set" else ())):
+        family = option.removesuffix("*")
+        if head == "reasoning-parser":  # an option of its own, though it abbreviates that of the plugin
+            continue
+        if abbreviates(head, family) or (family != option and head.startswith(family)):
+            raise ValueError(f"a remedy may not {op} --{bare}: --{option} is for a person to choose")
+    return bare
+
+
 def checked_value(value: Any) -> ArgumentValue:
     """The value of an argument that a playbook may hold; ValueError says what is allowed."""
     if value is False:
         raise ValueError("false is not a value; leave the argument out, or write no-NAME: true")
     if isinstance(value, str) and re.search(r"[\0\r\n]", value):
         raise ValueError("a value is one line without NUL characters")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number that an option takes")
     if not isinstance(value, bool | int | float | str | list | dict):
         raise ValueError(
             "is empty; allowed: true (a bare option), a number, text, a list or a mapping (JSON)"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 
 from orchestrator.engine.adjustments import NO_ADJUSTMENTS, Adjustments
+from orchestrator.on_host import hub_token
 from orchestrator.playbook import Playbook
 from orchestrator.secret_names import is_secret
 
@@ -44,6 +45,21 @@ def engine_environment(playbook: Playbook, adjustments: Adjustments = NO_ADJUSTM
             kept = SecretStr(value) if is_secret(name) else value
             variables[name] = Variable(name, kept, "set by a remedy")
     return tuple(variables.values())
+
+
+def without_token(
+    environment: tuple[Variable, ...], host_endpoint: str | None
+) -> tuple[tuple[Variable, ...], tuple[str, ...]]:
+    """The environment without the Hub's token where it leads elsewhere than to the Hub, and the names that were in it.
+
+    `host_endpoint` is the HF_ENDPOINT that the host itself sets. The host judges again by what it really has
+    (`on_host/launch.py`).
+    """
+    shown = {"HF_ENDPOINT": host_endpoint or "", **{one.name: one.shown for one in environment}}
+    names, instead = hub_token.withheld(shown, consent=False)
+    kept = tuple(one for one in environment if one.name not in (*names, *instead))
+    reason = "no token goes to another place than the Hub without the consent token-to-endpoint"
+    return (*kept, *(Variable(name, value, reason) for name, value in instead.items())), tuple(names)
 
 
 def removed_variables(playbook: Playbook, adjustments: Adjustments = NO_ADJUSTMENTS) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class Server:
             "environment": {one.name: one.sent for one in plan.environment if not one.secret},
             "secrets": secrets,
             "unset": list(plan.removed),
+            "token_consent": plan.token_consent,
             "note": {"version": plan.version, "endpoint": place},
         }
         started = self._host.script("launch", request, private=bool(secrets))

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from orchestrator.on_host import hub_files, state
+from orchestrator.on_host import hub_files, hub_token, state
 from orchestrator.on_host.hub_errors import TRANSIENT, Failure, code_of, sentence_of
 from orchestrator.on_host.hub_files import RemoteFile
 
@@ -78,8 +77,7 @@ def tokens(own: str | None, given: str | None, endpoint: str, consent: bool) -> 
 
     Without consent none is sent over plain http or to anybody but huggingface.co.
     """
-    url = urlsplit(endpoint)
-    if not consent and (url.scheme != "https" or url.hostname != "huggingface.co"):
+    if not consent and not hub_token.trusted(endpoint):
         return [None]
     return [token for token in dict.fromkeys((own, given)) if token] + [None]
 
@@ -98,12 +96,11 @@ def _library() -> Any:
 
 def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str | None]:
     """The repository's listing at the revision, and the token that opens it."""
-    try:
-        own = hub.get_token()
-    except Exception:  # a broken token store is no reason not to fetch a public model
-        own = None
+    consent = bool(request.get("token_consent"))
+    # asking for a token may itself send one: an OAuth or OIDC token is renewed at the environment's HF_ENDPOINT
+    own = _own_token(hub) if consent or hub_token.trusted(hub_token.place(os.environ)) else None
     given = request.get("token")
-    choices = tokens(own, given, endpoint, bool(request.get("token_consent")))
+    choices = tokens(own, given, endpoint, consent)
     first: Failure | None = None
     for token in choices:
         try:
@@ -113,10 +110,23 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
                 raise
             first = first or failure
     assert first is not None
-    if choices == [None] and (own or given):
+    if choices == [None] and (own or given or _has_token(hub)):
         withheld = f"; a token is at hand but is not sent to {endpoint} without consent"
         raise Failure(first.code, first.message + withheld)
     raise first
+
+
+def _own_token(hub: Any) -> str | None:
+    try:
+        token: str | None = hub.get_token()
+    except Exception:  # a broken token store is no reason not to fetch a public model
+        return None
+    return token
+
+
+def _has_token(hub: Any) -> bool:
+    withheld, _ = hub_token.withheld({**os.environ, "HF_ENDPOINT": "http://"}, consent=False)
+    return bool(withheld) or os.path.exists(hub.constants.HF_TOKEN_PATH)
 
 
 def _listing(hub: Any, endpoint: str, request: dict[str, Any], token: str | None) -> Any:
@@ -159,6 +169,7 @@ def _manifest(request: dict[str, Any], commit: str, folder: str, files: list[Rem
         "repository": request["repository"],
         "revision": request["revision"],
         "commit": commit,
+        "endpoint": hub_token.without_password(request.get("endpoint") or hub_token.place(os.environ)),
         "folder": folder,
         "machine": state.machine_id(),
         "at": state.now(),

@@ -7,7 +7,7 @@ import json
 import os
 from typing import Any
 
-from orchestrator.on_host import state
+from orchestrator.on_host import code_files, state
 from orchestrator.on_host.shards import inside
 from orchestrator.on_host.verify import INDEX
 
@@ -38,6 +38,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "too_large": too_large,
         "unreadable": unreadable,
         "index": _index(folder, names),
+        "code": code_files.describe(folder) if there else None,
         "disk": _disk(folder),
         "manifest": _manifest(request.get("playbook"), folder),
     }

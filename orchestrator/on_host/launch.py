@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import caches, gpu_memory, launches, oom, procs, shared_memory
+from orchestrator.on_host import caches, gpu_memory, hub_token, launches, oom, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, boot_id, machine_id, now, state_folder, write_json
 
@@ -36,7 +36,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: playbook, launch_id (unique text without blanks), argv, environment {name: value}, secrets
     {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
-    not inherit], folder (where it runs; the home folder by default), note (any JSON for the record). Raises Refusal("already_running") while a member
+    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), note (any JSON for the record). Raises Refusal("already_running") while a member
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
     state = state_folder(request["playbook"])
@@ -48,6 +48,15 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     environment = _texts(request.get("environment") or {})
     secrets = _texts(request.get("secrets") or {})
     unset = set(request.get("unset") or ())
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
+    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
+    withheld, instead = hub_token.withheld(whole, consent=bool(request.get("token_consent")))
+    for name in withheld:
+        unset.add(name)
+        for values in (whole, environment, secrets):
+            values.pop(name, None)
+    whole.update(instead)
+    environment.update(instead)
     folder = _working_folder(request.get("folder"))
     if (
         not request["argv"]
@@ -57,8 +66,6 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
     _refuse_second(state, request["playbook"])
 
-    inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
     number, home = _next_folder(state)
     command = {
         "launch_id": request["launch_id"],

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
+from orchestrator.engine.arguments import abbreviates, remedied_name
+from orchestrator.engine.variables import remedied_variable
 from orchestrator.remedy import formula
 from orchestrator.remedy.wanted import Frozen, Settings, Specifier, Words, checked
 
@@ -15,6 +17,7 @@ CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stal
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
 TEMPLATE = re.compile(r"\{(\w+)\}")
 """A group of the pattern within a value; other braces are themselves."""
+TRUST = "trust-remote-code"
 Kind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
 
@@ -81,7 +84,7 @@ class Action(Frozen):
     consent: Consent | None = None
 
     @model_validator(mode="after")
-    def _complete(self) -> Action:
+    def _complete(self, info: ValidationInfo) -> Action:
         if self.kind == "config":
             if self.edit not in EDITS:
                 raise ValueError(f"config needs an edit that is known; allowed: {', '.join(EDITS)}")
@@ -94,9 +97,25 @@ class Action(Frozen):
                 raise ValueError(f"{self.kind} needs an op; allowed: set, remove")
             if self.op == "set" and (self.value is None) == (self.formula is None):
                 raise ValueError(f"{self.kind} set needs one of value, formula")
+            if not checked(info):
+                self._touches_what_it_may(self.name or "", self.op)
         if self.kind == "install" and self.consent is None:
             raise ValueError("install needs a consent; allowed: install")
         return self
+
+    def _touches_what_it_may(self, name: str, op: str) -> None:
+        if TEMPLATE.search(name):
+            if op == "set":
+                raise ValueError(f"{name} is text of a log, which never names what is set; allowed: a name")
+            if not TEMPLATE.fullmatch(name):
+                raise ValueError(f"{name!r} is more than a group; allowed: a name, or one {{group}}")
+            return
+        if self.kind == "env":
+            remedied_variable(name, op, self.value)
+            return
+        bare = remedied_name(name, op)
+        if op == "set" and abbreviates(bare, TRUST) and self.consent != TRUST:
+            raise ValueError(f"{name} runs code of the checkpoint; allowed: with consent: {TRUST}")
 
     def groups(self) -> set[str]:
         """The named groups of a pattern that `name` and `value` use as {group}."""

@@ -25,7 +25,10 @@ from orchestrator.on_host import regular_file
 from orchestrator.remedy.patch import Patch
 from orchestrator.yaml_file import LARGEST_BYTES
 
-_JUDGES = ("../diagnosis/literals.py", "action.py", "formula.py", "match.py", "patch.py", "wanted.py")
+_JUDGES = (
+    "../diagnosis/literals.py", "../engine/arguments.py", "../engine/variables.py", "../secret_names.py", "action.py", "formula.py",
+    "match.py", "patch.py", "wanted.py",
+)  # fmt: skip
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""
 _LARGEST_BYTES = 64 << 20

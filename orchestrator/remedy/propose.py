@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.diagnosis.verdict import ProposedAction, Way
+from orchestrator.engine.arguments import remedied_name
+from orchestrator.engine.variables import of_the_engine, remedied_variable
 from orchestrator.remedy import formula
 from orchestrator.remedy.action import EDITS, TEMPLATE, Action, When
 from orchestrator.remedy.action import Way as WayOfPatch
 from orchestrator.remedy.patch import Patch
 from orchestrator.remedy.wanted import launch_fits
+
+_TOLD = {
+    "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
+    "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
+    "install": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:\[[A-Za-z0-9,._-]{1,99}\])?"),
+}
+"""What a text of a log may be where it becomes a value, a file of the checkpoint or a package: anybody who is served
+can write into a log, so it never looks like an option or a path elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -77,17 +88,35 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
             ProposedAction(kind="config", edit=action.edit, **edit.model_dump(exclude_unset=True))
             for edit in EDITS[action.edit or ""]
         ]
-    fields: dict[str, Any] = {"kind": action.kind, "name": _filled(action.name or "", circumstances.groups)}
+    name = _filled(action.name or "", circumstances.groups)
+    if name is None or (name != action.name and not _may_be_told(action, name, circumstances.arguments)):
+        return None
+    fields: dict[str, Any] = {"kind": action.kind, "name": name}
     if action.op:
         fields["op"] = action.op
     if action.value is not None:
-        fields["value"] = _filled(action.value, circumstances.groups)
+        value = _filled(action.value, circumstances.groups)
+        told = TEMPLATE.search(action.value) is not None
+        fields["value"] = None if told and not _TOLD["value"].fullmatch(value or "") else value
     elif action.formula is not None:
         worked = formula.evaluate(action.formula, circumstances.number)
         fields["value"] = None if worked is None else formula.shown(worked)
-    if fields["name"] is None or ("value" in fields and fields["value"] is None):
+    if "value" in fields and fields["value"] is None:
         return None
     return [ProposedAction(**fields)]
+
+
+def _may_be_told(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:
+    """Whether a name that stands in a log may be acted on: an option only if it was given, to be dropped."""
+    if action.kind not in ("flag", "env"):
+        return action.kind in _TOLD and _TOLD[action.kind].fullmatch(name) is not None
+    try:
+        if action.kind == "env":
+            return of_the_engine(remedied_variable(name, "remove")) and action.op == "remove"
+        bare = remedied_name(name, "remove").replace("-", "_")
+    except ValueError:
+        return False
+    return action.op == "remove" and (arguments is None or bare in arguments)
 
 
 def _filled(template: str, groups: Mapping[str, str]) -> str | None:

@@ -227,6 +227,23 @@ def test_the_environment_and_the_folder(
     assert json.loads(one.log.read_text()) == [str(tmp_path), "LL 128", None, "Tree"]
 
 
+@pytest.mark.parametrize("consent", [False, True])
+def test_the_hosts_own_token_goes_to_no_other_hub(
+    deployments: Deployments, monkeypatch: pytest.MonkeyPatch, consent: bool
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://mirror:8080")
+    monkeypatch.setenv("HUGGING_FACE_HUB_TOKEN", "of the login")
+    names = "'HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN', 'HF_TOKEN_PATH', 'HF_HUB_DISABLE_IMPLICIT_TOKEN'"
+    argv = [sys.executable, "-c", f"import json, os; print(json.dumps([*map(os.environ.get, [{names}])]))"]
+    one = deployments.launch(argv, secrets={"HF_TOKEN": "given"}, token_consent=consent)
+    eventually(lambda: one.exit_code() == 0)
+    there = ["given", "of the login", None, None] if consent else [None, None, "/dev/null", "1"]
+    assert json.loads(one.log.read_text()) == there
+    command = read_json(one.folder / "command.json")
+    assert command["secrets"] == (["HF_TOKEN"] if consent else [])
+    assert command["unset"] == ([] if consent else ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"])
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [

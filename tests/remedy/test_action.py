@@ -1,0 +1,96 @@
+"""What a remedy may never touch, whoever wrote the patch."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.remedy import catalogue
+
+
+def load(folder: Path, *actions: dict[str, Any]) -> None:
+    patch = {
+        "id": "mine",
+        "title": "A failure of mine",
+        "category": "other",
+        "match": [{"exception": "MyError", "pattern": "need (?P<what>[a-z0-9-]+)"}],
+        "remedy": list(actions),
+    }
+    (folder / "mine.yaml").write_text(json.dumps(patch))
+    catalogue.load([folder])
+
+
+def flag(name: str, value: str | None = None, **more: Any) -> dict[str, Any]:
+    return {"kind": "flag", "name": name, "op": "remove" if value is None else "set", **more} | (
+        {} if value is None else {"value": value}
+    )
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        *(
+            flag(name, "x")
+            for name in (
+                "--host", "--hos", "--port", "--model", "--served_model_name", "--api-key", "--config", "--uds", "--ssl-keyfile",
+                "--allowed-origins", "--allowed-local-media-path", "--root-path", "--middleware", "--download-dir", "--tokenizer",
+                "--tool-parser-plugin", "--logits-processors", "--worker-cls", "--worker-extension-cls", "--scheduler-cls",
+                "--chat-template", "--hf-token", "--revision", "--code-revision", "--tensor-parallel-size", "--hf-overrides",
+                "--hf-overrides.auto_map", "--lora-modules", "--speculative-config", "--kv-events-config", "--tool-server",
+            )
+        ),
+        *(flag(name) for name in ("--host", "--ssl-certfile", "--middleware", "--api-key", "--no-allow-credentials")),
+        flag("--trust-remote-code", "true"),
+        flag("--trust-rem", "true"),
+        flag("--max-num-seqs=1 --host", "x"),
+        flag("-O3"),
+        flag("{what}", "1"),
+        flag("--{what}"),
+    ],
+    ids=lambda action: f"{action['op']} {action['name']}",
+)  # fmt: skip
+def test_an_option_that_is_for_a_person(tmp_path: Path, action: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"mine\.yaml:1: remedy"):
+        load(tmp_path, action)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD", "LD_LIBRARY_PATH", "PATH", "HOME", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV", "HF_TOKEN", "HF_ENDPOINT",
+        "HF_HOME", "HTTPS_PROXY", "https_proxy", "NO_PROXY", "VLLM_API_KEY", "VLLM_PLUGINS", "VLLM_ALLOW_INSECURE_SERIALIZATION",
+        "VLLM_SERVER_DEV_MODE", "VLLM_NCCL_SO_PATH", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "AWS_SECRET_ACCESS_KEY", "S3_ENDPOINT_URL",
+        "NCCL_NET_PLUGIN", "VLLM_HOST_IP", "DEPLOY_LAUNCH", "UVICORN_HOST", "{what}",
+    ],
+)  # fmt: skip
+def test_a_variable_that_is_for_a_person(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"mine\.yaml:1: remedy"):
+        load(tmp_path, {"kind": "env", "name": name, "op": "set", "value": "/tmp/x"})
+
+
+@pytest.mark.parametrize("name", ["VLLM_API_KEY", "PATH", "HTTPS_PROXY", "SSL_CERT_FILE"])
+def test_a_variable_that_is_not_taken_away_either(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="is for a person to choose"):
+        load(tmp_path, {"kind": "env", "name": name, "op": "remove"})
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        flag("--max-model-len", "{what}"),
+        flag("--speculative-config"),
+        flag("--reasoning-parser", "kimi_k2"),
+        flag("{what}"),
+        flag("--trust-remote-code", "true", consent="trust-remote-code"),
+        {"kind": "env", "name": "NCCL_NET_PLUGIN", "op": "set", "value": "none"},
+        {"kind": "env", "name": "VLLM_USE_V1", "op": "remove"},
+        {"kind": "env", "name": "PYTHONUTF8", "op": "set", "value": "1"},
+    ],
+    ids=lambda action: f"{action['op']} {action['name']}",
+)
+def test_what_a_remedy_may_do(tmp_path: Path, action: dict[str, Any]) -> None:
+    load(tmp_path, action)
