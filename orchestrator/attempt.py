@@ -7,16 +7,17 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.ended import Ended, Judged, judge, named, open_to_doubt
+from orchestrator.engine import vigil
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
-from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
+from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, PreflightRefused, UnknownFailure
 from orchestrator.journal import usual_seconds
 from orchestrator.plan import Plan
 from orchestrator.playbook import Playbook
@@ -40,6 +41,11 @@ WORTH_READING = 1 << 20
 WORTH_COMPUTING = 0.2
 """Likewise seconds of processor time."""
 SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
+
+
+Past = Literal["new", "older", "healthy"]
+"""What was before this run followed a launch: nothing, since the run started it itself; nobody knows what, since another
+run did, and it may have served for days; or a completion came out of it."""
 
 
 @dataclass(frozen=True)
@@ -79,27 +85,49 @@ class Failure:
         )
 
 
-class Attempt:
-    """One launch of a playbook, followed to its first completion or its end."""
+@dataclass(frozen=True)
+class _End:
+    """How the following of a launch ended without a completion. `answer` is of the last completion that was asked for,
+    `idle_seconds` how long there had been no sign of life."""
 
-    def __init__(self, host: Host, playbook: Playbook, report: Report, patches: tuple[Patch, ...]) -> None:
+    seen: Seen
+    answer: dict[str, Any] | None = None
+    idle_seconds: float | None = None
+
+    @property
+    def lives(self) -> bool:
+        """Whether its processes live, and nothing says that they are done for."""
+        return self.seen.state in ("late", "hanging")
+
+
+class Attempt:
+    """One launch of a playbook, followed to its first completion or its end. `again` are the words after a verb by which
+    a person asks for the same deployment."""
+
+    def __init__(
+        self, host: Host, playbook: Playbook, report: Report, patches: tuple[Patch, ...], *, again: str
+    ) -> None:
         self._host = host
         self._playbook = playbook
         self._report = report
         self._patches = patches
+        self._again = again
         self._server = Server(host, playbook, report)
 
-    def follow(self, plan: Plan, under_way: UnderWay, *, ready_seconds: float) -> Failure | None:
-        """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record."""
-        launch = under_way.launch
+    def follow(self, plan: Plan, under_way: UnderWay, *, ready_seconds: float, past: Past) -> Failure | None:
+        """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record.
+
+        Raises BudgetSpent("server_busy" or "server_refuses") or PreflightRefused("no_key") where it serves and only we
+        get no completion: nothing goes on record then, and nothing is to be repaired.
+        """
         request = {
             **endpoint_of(self._playbook),
             **under_way.endpoint,
             "playbook": self._playbook.name,
-            "launch": launch,
+            "launch": under_way.launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
-        shown = Progress(Live(context_of(plan), self._patches))
+        shown = Progress(Live(context_of(plan), self._patches), past, listens=under_way.listens)
         with Watch(
             self._host,
             log=under_way.log,
@@ -108,49 +136,107 @@ class Attempt:
             on_wait=shown.waited,
             given_up=shown.given_up,
         ) as watch:
-            usual = usual_seconds(plan.survey.observed.journal)
-            doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
-            with self._report.step(f"launch {launch}", doing, limit=ready_seconds) as step:
-                shown.step = step
-                seen = watch.until_ready(ready_seconds)
-                if seen.state != "ready":
-                    step.state = "failed"
-                    step.done = how_it_ended(seen, None)
-                    return self._failure(plan, launch, seen, watch, idle_seconds=shown.idle_seconds)
-                step.done = shown.summary
-            with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
-                shown.step = step
-                answer = self._server.complete(under_way.endpoint)
-                step.data = {"completion": answer}
-                if answer["ok"]:
-                    self._record(launch, "healthy")
-                    step.done = tokens(answer)
-                    return None
-                seen = watch.until_exit(LINGER_SECONDS if answer["late"] else EXIT_SECONDS)
-                step.state = "failed"
-                step.done = how_it_ended(seen, answer)
-                return self._failure(plan, launch, seen, watch, answer)
+            end = None if past == "healthy" else self._first(plan, under_way, watch, shown, ready_seconds)
+            if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
+                end = self._ask_again(under_way, watch)
+            if end is not None:
+                return self._failure(plan, under_way.launch, end, watch)
+            if past != "healthy":
+                self._record(under_way.launch, "healthy")
+            return None
 
-    def _failure(
-        self,
-        plan: Plan,
-        launch: int,
-        seen: Seen,
-        watch: Watch,
-        answer: dict[str, Any] | None = None,
-        *,
-        idle_seconds: float | None = None,
-    ) -> Failure:
-        alive = seen.state in ("late", "hanging")
-        context = replace(context_of(plan), idle_seconds=idle_seconds if alive else None)
+    def _first(
+        self, plan: Plan, under_way: UnderWay, watch: Watch, shown: Progress, ready_seconds: float
+    ) -> _End | None:
+        """Follow it until its first completion came out (None) or it failed."""
+        usual = usual_seconds(plan.survey.observed.journal)
+        doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
+        with self._report.step(f"launch {under_way.launch}", doing, limit=ready_seconds) as step:
+            shown.step = step
+            seen = watch.until_ready(ready_seconds)
+            if seen.state != "ready":
+                step.state, step.done = "failed", how_it_ended(seen, None)
+                return _End(seen, idle_seconds=shown.idle_seconds)
+            step.done = shown.summary
+        with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+            shown.step = step
+            asked = self._ask(under_way, SMOKE_SECONDS)
+            answer = dict(asked.answer)
+            step.data = {"completion": answer}
+            if answer["ok"]:
+                step.done = tokens(answer)
+                return None
+            shown.completion_failed = True
+            seen = watch.until_exit(LINGER_SECONDS if answer["late"] else EXIT_SECONDS)
+            step.state, step.done = "failed", how_it_ended(seen, answer)
+        if seen.state == "late" and vigil.tokens_made((asked,)):
+            raise self._not_for_us(under_way, (asked,), "busy")
+        return _End(seen, answer)
+
+    def _ask_again(self, under_way: UnderWay, watch: Watch) -> _End | None:
+        """Ask a server that was healthy, or may have served for days, until a completion came out (None), until it is
+        known to be broken, or until its processes are gone."""
+        limit = vigil.SECONDS + vigil.COMPLETION_SECONDS + vigil.PAUSE_SECONDS
+        doing = f"launch {under_way.launch} was up; waiting for a completion"
+        asked: tuple[vigil.Asked, ...] = ()
+        with self._report.step("answer", doing, limit=limit) as step:
+            while True:
+                asked = (*asked, self._ask(under_way, vigil.COMPLETION_SECONDS))
+                answer, said = dict(asked[-1].answer), vigil.verdict(asked)
+                step.data = {"completion": answer, "asked": len(asked)}
+                if said == "answers":
+                    step.done = f"{tokens(answer)}, after {vigil.told(asked)}"
+                    return None
+                if said == "broken":
+                    answer["error"] = f"{vigil.told(asked)} failed, the last: {answer['error']}"
+                    answer["asked"] = len(asked)
+                    step.state, step.done = "failed", how_it_ended(Seen("late"), answer)
+                    return _End(Seen("late"), answer)
+                if said != "unknown":
+                    raise self._not_for_us(under_way, asked, said)
+                step.progress(
+                    f"{vigil.told(asked)}, none came out ({answer['error']}); taken for broken after "
+                    f"{vigil.COMPLETIONS} over {duration(vigil.SECONDS)}, or when its processes end",
+                    asked=len(asked),
+                )
+                seen = watch.until_exit(vigil.PAUSE_SECONDS)
+                if seen.state == "exited":
+                    step.state, step.done = "failed", how_it_ended(seen, None)
+                    return _End(seen)
+
+    def _ask(self, under_way: UnderWay, seconds: float) -> vigil.Asked:
+        began = time.monotonic()
+        answer = self._server.complete(under_way.endpoint, seconds=seconds)
+        return vigil.Asked(began, time.monotonic(), answer)
+
+    def _not_for_us(
+        self, under_way: UnderWay, asked: tuple[vigil.Asked, ...], said: Literal["busy", "refuses"]
+    ) -> DeployError:
+        """The error where a server serves, and only we get no completion: nothing was changed."""
+        what, answer = f"{self._host.name}: launch {under_way.launch}", asked[-1].answer
+        if answer["status"] in (401, 403):
+            return PreflightRefused(
+                "no_key",
+                f"{what} answers, and asks for its API key: {answer['error']}",
+                next_command="{command} --env VLLM_API_KEY",
+            )
+        told = f"{vigil.told(asked)} of ours failed, the last: {answer['error']}. Nothing was changed"
+        look = f"deploy status {self._again}"
+        if said == "refuses":
+            return BudgetSpent("server_refuses", f"{what} answers, and {told}", next_command=look)
+        made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
+        return BudgetSpent("server_busy", f"{what} {made}, and {told}", next_command=look)
+
+    def _failure(self, plan: Plan, launch: int, end: _End, watch: Watch) -> Failure:
+        context = replace(context_of(plan), idle_seconds=end.idle_seconds if end.lives else None)
         diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
-        judged = self._judged(launch, seen, diagnosis, watch)
+        judged = self._judged(launch, end.seen, diagnosis, watch)
         diagnosis = judged.diagnosis
         failure = Failure(
-            launch, seen, diagnosis, answer, known=judged.known, from_outside=judged.from_outside
+            launch, end.seen, diagnosis, end.answer, known=judged.known, from_outside=judged.from_outside
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
-        hung = alive and (answer is None or failure.hung) and finding is None
+        hung = end.lives and (end.answer is None or failure.hung) and finding is None
         self._record(
             launch,
             "hang" if hung else "failed",
@@ -194,9 +280,13 @@ def redacted(text: str) -> str:
 class Progress:
     """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, past: Past = "new", *, listens: bool = False) -> None:
         self.step: Step | None = None
+        self.completion_failed = False
+        """Whether a completion of our own failed."""
         self._live = live
+        self._past = past
+        self._listens = listens
         self._told = "starting"
         self._phase_told = ""
         self._reached: dict[str, float] = {}
@@ -224,8 +314,19 @@ class Progress:
             elif self._doomed_since is None:
                 self._doomed_since = time.monotonic()
 
+    @property
+    def serves(self) -> bool:
+        """Whether the server came up, so that clients write into its log as well."""
+        return self._listens or self._live.served
+
     def given_up(self) -> GivenUp | None:
-        """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may."""
+        """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may.
+
+        What the log says of a server counts only where a completion of our own failed at its start as well.
+        """
+        believed = self._past == "new" and self.completion_failed
+        if self._past == "healthy" or (self.serves and not believed):
+            return None
         since = self._doomed_since
         if since is not None and time.monotonic() - since > LINGER_SECONDS:
             return "lingering"
@@ -287,6 +388,8 @@ def phase_text(phase: Phase) -> str:
 
 def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
     """The end of a launch in words, where its log may say nothing."""
+    if answer is not None and "asked" in answer:
+        return f"it was up, and {answer['error']}"
     if answer is not None and answer["late"]:
         return f"/health answers, and {answer['error']}"
     if answer is not None:
@@ -337,7 +440,7 @@ def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployE
         return BudgetSpent("not_ready", f"{what} {how}; {last}", next_command=logs)
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     if failure.hung:
-        hangs = f"{what} hangs in its first completion: {failure.cause}. It goes on{bundle}"
+        hangs = f"{what} hangs: {failure.cause}. It goes on{bundle}"
         return BudgetSpent("no_completion", hangs, next_command=logs)
     return UnknownFailure(
         "unknown_cause",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Literal
 
-from orchestrator.attempt import Attempt, Failure, no_remedy
+from orchestrator.attempt import Attempt, Failure, Past, no_remedy
 from orchestrator.checkpoint import ready
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.errors import (
@@ -64,7 +64,7 @@ class Deployment(Reading):
         self._downloads = True
         """Whether a remedy may fetch files."""
         self._server = Server(host, playbook, report)
-        self._attempt = Attempt(host, playbook, report, wishes.patches)
+        self._attempt = Attempt(host, playbook, report, wishes.patches, again=self._again)
 
     @names_what_lives
     def up(self) -> None:
@@ -85,7 +85,9 @@ class Deployment(Reading):
                     self.host, self.playbook, self.report, found, consents=self._given, again=self._again
                 )
                 self._launch_until_healthy(lock)
-        self._tell_healthy(plan)
+        self._tell_healthy(
+            plan, running=found.observed.endpoint if end == "healthy" and found.proven else None
+        )
 
     @names_what_lives
     def remediate(self) -> None:
@@ -102,7 +104,9 @@ class Deployment(Reading):
             elif end != "healthy":
                 ready.require(self.host, self.report, found, again=self._again)
                 self._launch_until_healthy(lock)
-        self._tell_healthy(plan)
+        self._tell_healthy(
+            plan, running=found.observed.endpoint if end == "healthy" and found.proven else None
+        )
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
@@ -267,8 +271,12 @@ class Deployment(Reading):
         seen = outcome is not None and outcome.result != "healthy"
         if seen and not found.observed.alive and not even_if_seen:
             return "nothing"
-        under_way = UnderWay(launch, (found.observed.log or {}).get("path"), found.observed.endpoint)
-        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds) or "healthy"
+        observed = found.observed
+        listens = bool(observed.listener and observed.listener["ours"])
+        under_way = UnderWay(launch, (observed.log or {}).get("path"), observed.endpoint, listens)
+        past: Past = "healthy" if found.proven else "older"
+        failure = self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds, past=past)
+        return failure or "healthy"
 
     def _unanswered(self, found: Survey) -> bool:
         """Whether the last launch failed for a cause whose remedy was not tried: a run was ended in between."""
@@ -302,7 +310,7 @@ class Deployment(Reading):
         lock.require()
         with self.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
             under_way = self._server.start(plan)
-        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds)
+        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds, past="new")
 
     def _linger(self) -> None:
         with self.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:

@@ -120,6 +120,11 @@ class Survey:
         return outcome if outcome is not None and outcome.launch == self.observed.launch else None
 
     @property
+    def proven(self) -> bool:
+        """Whether a completion came out of the launch that lives: it is not to be ended on suspicion."""
+        return self.observed.alive and self.outcome is not None and self.outcome.result == "healthy"
+
+    @property
     def patched(self) -> dict[str, str]:
         """Config files that are as a patch of ours left them, and which patch."""
         now = {name: hashlib.sha256(content).hexdigest() for name, content in self.checkpoint.configs.items()}

@@ -6,7 +6,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.sshd"]
+pytest_plugins = ["tests.sshd", "tests.deployments"]
 
 # The same examples in every run, however slow the machine is; `--hypothesis-profile default` looks for new ones.
 settings.register_profile(

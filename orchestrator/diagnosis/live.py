@@ -27,10 +27,15 @@ class Live:
         self._following = self._scanner.following
         self._last_read = 0
         self._told: set[str] = set()
+        self.served = False
+        """Whether a server ever came up in this log: from then on its clients write there as well, another start-up
+        among it."""
 
     def feed(self, chunk: bytes) -> list[Phase]:
         """Take bytes in; gives the phases that the launch went through with them, the present one last."""
-        return self._scanner.feed(chunk)
+        phases = self._scanner.feed(chunk)
+        self.served = self.served or any(phase.name == "up" for phase in phases)
+        return phases
 
     @property
     def phase(self) -> Phase:

@@ -23,11 +23,13 @@ SMOKE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A launch to follow: its number, its log on the host (None where it is gone), and {host, port, model}."""
+    """A launch to follow: its number, its log on the host (None where it is gone), {host, port, model}, and whether it
+    listened there when this run found it: an engine does so once it is up."""
 
     launch: int
     log: str | None
     endpoint: Mapping[str, Any]
+    listens: bool = False
 
 
 class Server:
@@ -55,19 +57,19 @@ class Server:
         started = self._host.script("launch", request, private=bool(secrets))
         return UnderWay(started["launch"], started["log"], place)
 
-    def complete(self, place: Mapping[str, Any]) -> dict[str, Any]:
-        """One real completion from {host, port, model}: {ok, status, text, tokens, seconds, tokens_per_second, error, late}."""
+    def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
+        """One real completion from {host, port, model} in so many seconds, as `on_host/smoke.py` answers."""
         smoke = self._playbook.smoke
         request = {
             **endpoint_of(self._playbook),
             **place,
             "prompt": smoke.prompt,
             "max_tokens": smoke.max_tokens,
-            "timeout": SMOKE_SECONDS,
+            "timeout": seconds,
         }
         private = request["api_key"] is not None
         answer: dict[str, Any] = self._host.script(
-            "smoke", request, deadline=SMOKE_SECONDS * 2, private=private
+            "smoke", request, deadline=seconds * 2 + SMOKE_SECONDS, private=private
         )
         return answer
 

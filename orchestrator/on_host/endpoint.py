@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from dataclasses import dataclass
 from typing import Any
+
+LARGEST = 16 << 20
+"""Bytes of an answer that are read: whoever answers on the port may be somebody else."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Answer:
     def json(self) -> Any:
         try:
             return json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 
@@ -59,7 +63,7 @@ def _ask(address: str, port: int, path: str, body: Any, api_key: str | None, tim
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(urllib.request.Request(url, data, headers), timeout=timeout) as response:
-            return Answer(response.status, response.read().decode(errors="replace"))
+            return Answer(response.status, response.read(LARGEST).decode(errors="replace"))
     except urllib.error.HTTPError as error:
         with error:
             return Answer(error.code, _rest(error))
@@ -73,7 +77,7 @@ def _rest(error: Any) -> str:
     import http.client
 
     try:
-        text: str = error.read().decode(errors="replace")
+        text: str = error.read(LARGEST).decode(errors="replace")
         return text
     except (OSError, http.client.HTTPException):
         return ""
@@ -90,4 +94,19 @@ def models(host: str, port: int, *, api_key: str | None = None, timeout: float =
     try:
         return [str(model["id"]) for model in listed["data"]]
     except (TypeError, KeyError):
+        return None
+
+
+def tokens_made(host: str, port: int, *, timeout: float) -> int | None:
+    """How many tokens the engine has made for all of its clients, by its /metrics; None where it does not tell."""
+    answer = ask(host, port, "/metrics", timeout=timeout)
+    return parse_tokens(answer.text) if answer.status == 200 else None
+
+
+def parse_tokens(text: str) -> int | None:
+    """The sum of vLLM's counter over its engines, from the text form of Prometheus."""
+    found = re.findall(r"^vllm:generation_tokens_total(?:\{[^}\n]*\})? (\d[\d.e+]*)$", text, re.MULTILINE)
+    try:
+        return sum(int(float(value)) for value in found) if found else None
+    except (ValueError, OverflowError):
         return None

@@ -21,12 +21,16 @@ _BLIND_POLL_SECONDS = 0.1  # where the kernel has no pidfd
 
 
 def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields what changes, until the supervisor is gone or standard input ends.
+    """Yields what changes, until the launch has ended or standard input ends.
+
+    It has ended when its supervisor is gone and none of its processes listens on the port: somebody may have ended the
+    supervisor alone, and a server that goes on serving is no failed launch.
 
     request: playbook, launch, port, host, interval (seconds between health questions), model (id that
     must be listed, or null), api_key. Yields, `waited` in seconds:
 
-    {"process": "running", "launch", "pid"} first, where it runs at all;
+    {"process": "running", "launch", "pid"} first, where it runs at all, and again with the pid of the server where that
+    lives on without its supervisor;
     {"health": status or null} at first and on each change;
     {"waited", "log_bytes", "work"} at least every two seconds: work is what its processes have done so far,
     {"cpu_seconds", "read_bytes" (from disks)}, those of processes that have ended left out;
@@ -42,10 +46,9 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if launch is None:
         raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")
     began = time.monotonic()
-    supervisor = launches.supervisor(launch, launches.table())
-    if supervisor is not None:
-        yield {"process": "running", "launch": launch.number, "pid": supervisor.pid}
-        with _Watched(supervisor) as watched, _Asking(launch, request, watched.wake) as asking:
+    while (holder := _holder(launch, request)) is not None:
+        yield {"process": "running", "launch": launch.number, "pid": holder.pid}
+        with _Watched(holder) as watched, _Asking(launch, request, watched.wake) as asking:
             beat = began
             while True:
                 yield from asking.answers()
@@ -59,6 +62,21 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
                     beat = time.monotonic() + HEARTBEAT_SECONDS
                 watched.wait(beat - time.monotonic())
     yield {"exited": launch.exit_code(), "log_bytes": _size(launch), "members": _members(launch)}
+
+
+def _holder(launch: launches.Launch, request: dict[str, Any]) -> procs.Process | None:
+    """The process by whose end the launch ends: its supervisor, or its server where that outlived it."""
+    at = launches.table()
+    supervisor = launches.supervisor(launch, at)
+    if supervisor is not None:
+        return supervisor
+    members = [one.pid for one in launches.members(launch, at)]
+    if not members:
+        return None
+    host = endpoint.reachable(request.get("host") or "127.0.0.1")
+    inodes = [one.inode for one in listeners.listening(host, request["port"])]
+    serving = [pid for pid in listeners.owners(inodes, members) if pid in members]
+    return at.processes[serving[0]] if serving else None
 
 
 def _size(launch: launches.Launch) -> int:
@@ -81,10 +99,10 @@ def _members(launch: launches.Launch) -> list[dict[str, Any]]:
 
 
 class _Watched:
-    """The supervisor's end, the controller's going, and a wake-up, in one place to wait."""
+    """The end of what holds the launch, the controller's going, and a wake-up, in one place to wait."""
 
-    def __init__(self, supervisor: procs.Process) -> None:
-        self._supervisor = supervisor
+    def __init__(self, holder: procs.Process) -> None:
+        self._holder = holder
         self._poll = select.poll()
         self._input = sys.stdin.fileno()
         self._waking = threading.Lock()
@@ -95,7 +113,7 @@ class _Watched:
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._waker, False)
         try:
-            self._pidfd = procs.open_pidfd(self._supervisor)
+            self._pidfd = procs.open_pidfd(self._holder)
         except ProcessLookupError:
             self._pidfd = None
         for descriptor in (self._woken, self._input, self._pidfd):
@@ -111,7 +129,7 @@ class _Watched:
                     os.close(descriptor)
 
     def ended(self) -> bool:
-        return not procs.same(self._supervisor)
+        return not procs.same(self._holder)
 
     def wake(self) -> None:
         """From another thread: there is something to tell."""

@@ -116,3 +116,25 @@ def test_a_server_that_never_answers() -> None:
         answer = smoke.main({**request, "max_tokens": 1, "timeout": 0.2, "api_key": None})
     assert (answer["ok"], answer["status"], answer["late"]) == (False, None, True)
     assert answer["error"] == "no completion came within 0.2 s"
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ('vllm:generation_tokens_total{engine="0",model_name="tiny"} 1234.0\n', 1234),
+        ("vllm:generation_tokens_total 7\n", 7),
+        (
+            "# TYPE vllm:generation_tokens_total counter\n"
+            'vllm:generation_tokens_total{engine="0"} 1.0e+06\nvllm:generation_tokens_total{engine="1"} 2.0\n'
+            'vllm:generation_tokens_created{engine="0"} 1.7e+09\n',
+            1_000_002,
+        ),
+        ("vllm:prompt_tokens_total 3.0\n", None),
+        ("vllm:generation_tokens_total NaN\n", None),
+        ("vllm:generation_tokens_total 1e999\n", None),
+        ("vllm:generation_tokens_total 1.2.3\n", None),
+        ("", None),
+    ],
+)
+def test_what_the_engine_made_for_anybody(text: str, made: int | None) -> None:
+    assert endpoint.parse_tokens(text) == made
