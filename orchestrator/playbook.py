@@ -15,12 +15,10 @@ from orchestrator.engine.arguments import rendered
 from orchestrator.engine.consents import needed
 from orchestrator.errors import UsageError
 from orchestrator.overrides import Override, apply_overrides, parse_overrides
-from orchestrator.playbook_shape import CONSENTS, Consent, Figures, Name, Setting, Shape, Smoke
+from orchestrator.playbook_shape import Figures, Name, Setting, Shape, Smoke
 from orchestrator.yaml_file import load_model
 
 __all__ = [
-    "CONSENTS",
-    "Consent",
     "Figures",
     "Playbook",
     "PlaybookFile",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -24,19 +24,9 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from orchestrator.consents import Consent
 from orchestrator.engine.arguments import ArgumentValue, checked_name, checked_value
 from orchestrator.secret_names import is_secret
-
-Consent = Literal[
-    "trust-remote-code",  # run Python that came with the checkpoint
-    "install",  # install a package on the host
-    "listen-openly",  # bind an address that other machines can reach
-    "foreign-folder",  # write in a folder that belongs to another user
-    "linger",  # ask logind to keep this user's processes after the last logout
-    "token-to-endpoint",  # send the Hub token to a mirror, or over plain http
-    "remove-older-shm",  # remove shared memory that was there before our launch
-]
-CONSENTS: tuple[str, ...] = get_args(Consent)
 
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 
@@ -54,8 +44,8 @@ Name = Annotated[
     str, _matching(r"[a-z0-9][a-z0-9._-]{0,63}", "a-z, 0-9, '.', '_' and '-', at most 64, not a sign first")
 ]
 OneLine = Annotated[str, _matching(r"[^\0\r\n]+", "one line of text")]
-Count = Annotated[int, Strict(), Field(ge=1)]
-Figure = Annotated[int, Strict(), Field(ge=0)]
+Count = Annotated[int, Strict(), Field(ge=1, le=2**31 - 1)]
+Figure = Annotated[int, Strict(), Field(ge=0, le=2**63 - 1)]
 Folder = Annotated[
     OneLine, _matching(r"[/~].*", "an absolute path on the host, or one that begins with ~ (its home folder)")
 ]
@@ -131,7 +121,7 @@ class Needs(Frozen):
     """What the host must have; `gpus: 0` is an engine that runs on the CPU."""
 
     gpus: Figure | None = None
-    gpu_memory_gib: Annotated[float, Field(ge=0)] = 0
+    gpu_memory_gib: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = 0
 
 
 class Smoke(Frozen):
@@ -219,8 +209,8 @@ class Shape(Frozen):
     consents: tuple[Consent, ...] = ()
     smoke: Smoke = Smoke()
     figures: Figures = Figures()
-    ready_timeout: Count = 1800
-    """Seconds that one launch may take until it is healthy."""
+    ready_timeout: Annotated[Count, Field(le=30 * 24 * 3600)] = 1800
+    """Seconds that one launch may take until it is healthy, at most 30 days."""
 
     @field_validator("listen")
     @classmethod

@@ -114,11 +114,12 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
                 next_command=f"deploy stop {playbook.name} --host {host}",
             )
         ]
+    other = owner.get("free_port") or (playbook.port + 1 if playbook.port < 65535 else 8000)
     return [
         PreflightRefused(
             "port_taken",
             f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
-            next_command=f"{{command}} --set port={playbook.port + 1 if playbook.port < 65535 else 8000}",
+            next_command=f"{{command}} --set port={other}",
         )
     ]
 

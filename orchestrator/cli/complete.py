@@ -38,7 +38,7 @@ def ids(ctx: click.Context, parameter: click.Parameter | None, typed: str) -> li
 
 
 def consents(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
-    from orchestrator.playbook import CONSENTS
+    from orchestrator.consents import CONSENTS
 
     return _starting(typed, CONSENTS)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import complete
+from orchestrator.cli import complete, values
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.engine import Context
@@ -30,9 +30,11 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 @click.option("--vllm-version", "--vllm", metavar="VERSION", help="if the log does not say")
 @click.option("--compute-cap", metavar="X.Y", help="compute capability of the cards, for instance 12.0")
-@click.option("--gpus", type=click.IntRange(min=0), metavar="N", help="how many cards the host has")
 @click.option(
-    "--idle-seconds", type=click.FloatRange(min=0), metavar="S", help="how long the log has been silent"
+    "--gpus", type=click.IntRange(0, values.MOST_ITEMS), metavar="N", help="how many cards the host has"
+)
+@click.option(
+    "--idle-seconds", type=values.Seconds(least=0), metavar="S", help="how long the log has been silent"
 )
 @click.option(
     "--patches",

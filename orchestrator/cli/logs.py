@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli import values
 from orchestrator.cli.options import Options, shared_options
 
 if TYPE_CHECKING:
@@ -20,9 +21,19 @@ if TYPE_CHECKING:
 @shared_options
 @click.option("-f", "--follow", is_flag=True, help="go on as the log grows")
 @click.option(
-    "-n", "--lines", type=click.IntRange(min=0), default=None, metavar="N", help="only the last N lines"
+    "-n",
+    "--lines",
+    type=click.IntRange(0, values.MOST_ITEMS),
+    default=None,
+    metavar="N",
+    help="only the last N lines",
 )
-@click.option("--launch", type=click.IntRange(min=1), metavar="N", help="of this launch instead of the last")
+@click.option(
+    "--launch",
+    type=click.IntRange(1, values.MOST_ITEMS),
+    metavar="N",
+    help="of this launch instead of the last",
+)
 @click.option("--raw", is_flag=True, help="byte for byte on a terminal too")
 @click.option("--explain", is_flag=True, help="say what it comes to: root cause, why, remedy")
 def logs(

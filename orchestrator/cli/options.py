@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from orchestrator.cli import complete
+from orchestrator.cli import complete, values
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,10 @@ def acting_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--dry-run", is_flag=True, help="show the plan, change nothing")(verb)
 
 
+CONSENT = click.option(
+    "--consent", "consents", multiple=True, metavar="NAME", shell_complete=complete.consents, callback=values.consents,
+    help="give a consent",
+)  # fmt: skip
 REPAIRING = (
     click.option(
         "--patch", "forced", multiple=True, metavar="ID", shell_complete=complete.patches,
@@ -100,17 +104,14 @@ REPAIRING = (
         help="never apply this patch",
     ),
     click.option("--no-predict", is_flag=True, help="apply nothing before a failure was seen"),
-    click.option(
-        "--consent", "consents", multiple=True, metavar="NAME", shell_complete=complete.consents,
-        help="give a consent",
-    ),
+    CONSENT,
     click.option("--yes", "-y", is_flag=True, help="give every consent that the playbook needs"),
     click.option(
-        "--max-attempts", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
+        "--max-attempts", type=click.IntRange(1, values.MOST_ATTEMPTS), default=4, show_default=True, metavar="N",
         help="launches of one incident",
     ),
     click.option(
-        "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+        "--timeout", type=values.Seconds(least=0.001), metavar="SECONDS",
         help="how long a launch may take, instead of the playbook's ready_timeout",
     ),
 )  # fmt: skip

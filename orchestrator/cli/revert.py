@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from orchestrator.cli import complete
-from orchestrator.cli.options import Options, acting_options, shared_options
+from orchestrator.cli.options import CONSENT, Options, acting_options, shared_options
 
 
 @click.command(epilog="Example:  deploy revert kimi-k2.5 --host 10.1.230.174")
@@ -21,7 +21,7 @@ from orchestrator.cli.options import Options, acting_options, shared_options
 @click.option(
     "--forget", is_flag=True, help="leave the files as they are, only take the patches out of force"
 )
-@click.option("--consent", "consents", multiple=True, metavar="NAME", help="give a consent")
+@CONSENT
 def revert(
     options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool
 ) -> int:

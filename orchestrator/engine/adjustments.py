@@ -9,12 +9,16 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from orchestrator.engine.arguments import canonical
 
-Flags = Annotated[
-    dict[str, str | Literal[True] | None],
-    AfterValidator(
-        lambda flags: {canonical(name.removeprefix("--")): value for name, value in flags.items()}
-    ),
-]
+Value = str | Literal[True] | None
+
+
+def _as_rendered(flags: Mapping[str, Value]) -> dict[str, Value]:
+    """By canonical name, a switch as one: vLLM takes the word after `--enforce-eager true` for the model."""
+    names = {canonical(name.removeprefix("--")): value for name, value in flags.items()}
+    return {name: True if value == "true" and "." not in name else value for name, value in names.items()}
+
+
+Flags = Annotated[dict[str, Value], AfterValidator(_as_rendered)]
 
 
 class Adjustments(BaseModel):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any, TypeAlias
 
@@ -95,8 +94,6 @@ def checked_value(value: Any) -> ArgumentValue:
         raise ValueError("false is not a value; leave the argument out, or write no-NAME: true")
     if isinstance(value, str) and re.search(r"[\0\r\n]", value):
         raise ValueError("a value is one line without NUL characters")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is no number that an option takes")
     if not isinstance(value, bool | int | float | str | list | dict):
         raise ValueError(
             "is empty; allowed: true (a bare option), a number, text, a list or a mapping (JSON)"

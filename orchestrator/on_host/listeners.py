@@ -10,6 +10,7 @@ from typing import Any
 
 from orchestrator.on_host import procs
 
+UNPRIVILEGED, LAST_PORT = 1024, 65535
 _LISTEN = "0A"  # TCP_LISTEN, include/net/tcp_states.h
 
 
@@ -67,9 +68,20 @@ def owners(inodes: Iterable[int], first: Iterable[int] = ()) -> list[int]:
     return [pid for pid in sorted(map(int, filter(str.isdecimal, os.listdir("/proc")))) if holds(pid)]
 
 
-def listening(host: str, port: int) -> list[Listener]:
+def everywhere() -> list[Listener]:
     text = [procs.read_bytes(f"/proc/net/{table}").decode() for table in ("tcp", "tcp6")]
-    return answering([one for part in text for one in parse(part)], host, port)
+    return [one for part in text for one in parse(part)]
+
+
+def listening(host: str, port: int) -> list[Listener]:
+    return answering(everywhere(), host, port)
+
+
+def free_port(taken: int) -> int | None:
+    """The next port above one that is taken on which nobody listens, else the lowest unprivileged one."""
+    held = {one.port for one in everywhere()}
+    above = range(max(taken + 1, UNPRIVILEGED), LAST_PORT + 1)
+    return next((port for port in (*above, *range(UNPRIVILEGED, taken)) if port not in held), None)
 
 
 def who(host: str, port: int, members: Iterable[int]) -> dict[str, Any] | None:

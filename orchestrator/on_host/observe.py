@@ -16,7 +16,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
-    health: status or null, models: [id], listener: {ours, pid, command, user, since} or null,
+    health: status or null, models: [id], listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
     shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
     supervisor's; members may live on without it.
     """
@@ -36,6 +36,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     models = None
     if health == 200:
         models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
+    listener = listeners.who(endpoint.reachable(host), port, [one.pid for one in members])
+    if listener and not listener["ours"]:
+        listener["free_port"] = listeners.free_port(port)
     return {
         "launch": launch.number if launch else None,
         "process": _process(launch, members, at) if launch else None,
@@ -44,7 +47,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "log": _log(launch) if launch else None,
         "health": health,
         "models": models or [],
-        "listener": listeners.who(endpoint.reachable(host), port, [one.pid for one in members]),
+        "listener": listener,
         "shm": _shared_memory(members),
         "journal": records(state),
         "machine": machine_id(),

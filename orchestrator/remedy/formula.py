@@ -18,6 +18,9 @@ Value = float | bool | None
 """A number, a truth, or None for what is not known."""
 
 
+_MOST_TRIED = 1_000_000
+
+
 def _floor(number: float, step: float) -> float:
     return round(math.floor(number / step + 1e-9) * step, 10)
 
@@ -27,8 +30,11 @@ def _ceil(number: float, step: float) -> float:
 
 
 def _divisor(number: float, at_most: float) -> float:
-    """The largest divisor of `number` that is not above `at_most`."""
-    return next(each for each in range(min(int(at_most), int(number)), 0, -1) if int(number) % each == 0)
+    """The largest divisor of `number` that is not above `at_most`; what is to be divided is a count of something."""
+    most = min(int(at_most), int(number))
+    if most > _MOST_TRIED:
+        raise ValueError(f"{most} numbers are too many to be tried")
+    return next(each for each in range(most, 0, -1) if int(number) % each == 0)
 
 
 FUNCTIONS: Mapping[str, tuple[Callable[..., float], int]] = {
@@ -55,7 +61,8 @@ def number(text: str | None) -> float | None:
     if not found or text is None:
         return None
     factor = _SUFFIX.get(text.strip()[found.end() :].rstrip("."))
-    return float(found[0].replace(",", "")) * factor if factor else None
+    value = float(found[0].replace(",", "")) * factor if factor else math.inf
+    return value if math.isfinite(value) else None
 
 
 def shown(value: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -21,8 +22,21 @@ def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:
     with foreign_server(whole.content["port"], "tiny") as asked:
         error = refused(whole, exit_code=4, code="port_taken")
         assert f"pid {os.getpid()}" in error["message"]
-        assert f"--set port={int(str(whole.content['port'])) + 1}" in error["next"]
+        assert "--set port=" in error["next"]
         assert "POST /v1/completions" not in asked  # nothing of ours was sent to it
+
+
+def test_the_port_that_is_advised_is_free(whole: Case) -> None:
+    taken = int(str(whole.content["port"]))
+    with socket.socket() as next_one, foreign_server(taken, "tiny"):
+        with contextlib.suppress(OSError):  # whoever has it: it is not free
+            next_one.bind(("0.0.0.0", taken + 1))
+            next_one.listen()
+        error = refused(whole, exit_code=4, code="port_taken")
+    advised = int(error["next"].rpartition("=")[2])
+    assert advised > taken + 1
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", advised))
 
 
 def test_a_foreign_server_that_comes_while_the_launch_is_under_way(whole: Case, tmp_path: Path) -> None:

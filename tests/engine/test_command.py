@@ -90,3 +90,10 @@ def test_later_remedies_win() -> None:
     both = first.then({"a": None}, {"X": None, "Y": "2"})
     assert both.flags == {"a": None, "b": "1"}
     assert both.environment == {"X": None, "Y": "2"}
+
+
+def test_a_switch_that_a_remedy_sets_has_no_value() -> None:
+    """vLLM's parser has one positional, the model: it would take the word after a switch for it."""
+    flags = {"--enforce-eager": "true", "--compilation-config.pass_config.fuse": "true"}
+    items = command(playbook.load(BASE), adjustments=Adjustments(flags=flags))
+    assert items[-3:] == ("--enforce-eager", "--compilation-config.pass_config.fuse", "true")

@@ -98,3 +98,20 @@ def bystander_port() -> Iterator[int]:
         assert child.stdout is not None
         yield int(child.stdout.readline())
         child.kill()
+
+
+def test_the_next_free_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(*ports: int) -> None:
+        found = [listeners.Listener("0.0.0.0", port, 0, 1) for port in ports]
+        monkeypatch.setattr(listeners, "everywhere", lambda: found)
+
+    held(8000)
+    assert listeners.free_port(8000) == 8001
+    held(8000, 8001, 8003)
+    assert listeners.free_port(8000) == 8002
+    held(65535, 1024)
+    assert listeners.free_port(65535) == 1025
+    held(80)
+    assert listeners.free_port(80) == 1024
+    held(*range(1, 65536))
+    assert listeners.free_port(8000) is None

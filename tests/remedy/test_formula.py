@@ -74,3 +74,12 @@ def test_numbers_as_logs_and_command_lines_write_them(text: str | None, value: f
 
 def test_a_value_is_shown_as_an_option_takes_it() -> None:
     assert [formula.shown(value) for value in (30720.0, 0.93, 0.1 + 0.2)] == ["30720", "0.93", "0.3"]
+
+
+@pytest.mark.parametrize("text", ["9" * 400, "-" + "9" * 400 + "M"])
+def test_a_number_beyond_all_bounds_is_none(text: str) -> None:
+    assert formula.number(text) is None
+
+
+def test_a_divisor_is_not_looked_for_for_hours() -> None:
+    assert formula.evaluate("divisor(n, n - 1)", lambda _: 1e15) is None
