@@ -18,8 +18,13 @@ else:
     import sre_constants as constants
     import sre_parse as parser
 
+__all__ = ["SEEN", "SHORTEST_WORD", "constants", "parser", "remember", "search", "words_of"]
+
 SHORTEST_WORD = 4
 """Letters of a word that is worth looking for."""
+SEEN = 6000
+"""Letters of a text that a pattern sees: what one costs must not grow with what somebody writes into a log."""
+_HEAD = 4000
 Words = tuple[str, ...]
 """At least one of them is in every text that fits; an empty tuple says nothing."""
 
@@ -40,7 +45,12 @@ def words_of(pattern: str) -> Words:
 
 
 def search(pattern: str, text: str) -> re.Match[str] | None:
-    """`re.search` for patterns of which hardly any fits: without one of its words a pattern is not even compiled."""
+    """`re.search` for patterns of which hardly any fits: without one of its words a pattern is not even compiled.
+
+    Of a text of more than SEEN letters only the beginning and the end count.
+    """
+    if len(text) > SEEN:
+        text = f"{text[:_HEAD]}\n{text[_HEAD - SEEN + 1 :]}"
     words = words_of(pattern)
     if words and not any(word in text for word in words):
         return None

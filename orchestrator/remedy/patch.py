@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
+from orchestrator.diagnosis.literals import SEEN
+from orchestrator.diagnosis.steps import most_steps
 from orchestrator.remedy.action import Way, Ways
 from orchestrator.remedy.match import Match
 from orchestrator.remedy.wanted import Frozen, Specifier, Words, checked, fits, version_fits
 
+MOST_STEPS_OF_A_PATCH = 150_000_000
+"""Of all expressions of one patch together."""
 Category = Literal[
     "attention_backend", "kv_cache_memory", "gpu_memory", "nccl", "shm", "download", "checkpoint_corrupt",
     "quantization", "kernel_jit", "driver", "tokenizer_config", "cli_flag", "port", "ray", "parallelism", "moe",
@@ -45,6 +49,12 @@ class Evidence(Frozen):
     seen: str = ""
 
 
+def _one_at_least(value: tuple[Match, ...]) -> tuple[Match, ...]:
+    if not value:  # pydantic's own check counts only those that are right, and says so of one that is wrong
+        raise ValueError("is empty; allowed: at least one way to recognise the failure")
+    return value
+
+
 class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
@@ -54,7 +64,9 @@ class Patch(Frozen):
     title: str
     category: Category
     explanation: str = ""
-    match: Annotated[tuple[Match, ...], Field(min_length=1)]
+    match: Annotated[
+        tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
+    ]
     window: Window | None = None
     applies: Applies | None = None
     remedy: Ways = ()
@@ -64,6 +76,18 @@ class Patch(Frozen):
     instead_of: Words = ()
     evidence: tuple[Evidence, ...] = ()
     cases: str | None = None
+
+    @model_validator(mode="after")
+    def _is_bounded(self, info: ValidationInfo) -> Patch:
+        """No text can keep it busy."""
+        expressions = {each for match in self.match for each in (match.pattern, *match.watched) if each}
+        steps = 0.0 if checked(info) else sum(most_steps(each, SEEN) for each in expressions)
+        if steps > MOST_STEPS_OF_A_PATCH:
+            raise ValueError(
+                f"its {len(expressions)} expressions can take {steps:,.0f} steps together; "
+                f"allowed: {MOST_STEPS_OF_A_PATCH:,}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names_groups(self, info: ValidationInfo) -> Patch:

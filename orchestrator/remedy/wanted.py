@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, Protocol
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema
 
-from orchestrator.diagnosis.literals import SHORTEST_WORD, words_of
+from orchestrator.diagnosis.literals import SEEN, SHORTEST_WORD, words_of
+from orchestrator.diagnosis.steps import most_steps
 
 Confidence = Literal["certain", "likely"]
+MOST_STEPS = 20_000_000
+"""Of a pattern that is judged on the texts of a failure: some 30 ms where somebody wrote the worst of them."""
+MOST_STEPS_OF_A_LINE = 5_000_000
+"""Of one that is looked for in every line of a log."""
+_LONGEST_PATTERN = 10_000
 
 
 class Frozen(BaseModel):
@@ -39,13 +46,30 @@ def checked(info: ValidationInfo) -> bool:
 
 
 def _regular(value: str, info: ValidationInfo) -> str:
-    if checked(info):
-        return value
+    return value if checked(info) else _bounded(value, MOST_STEPS)
+
+
+def _bounded(value: str, most: int) -> str:
+    """The regular expression, where none that reads a log can be kept busy by what somebody writes into it."""
+    if len(value) > _LONGEST_PATTERN:
+        raise ValueError(f"has {len(value)} letters; allowed: {_LONGEST_PATTERN}")
     try:
-        re.compile(value)
-    except re.error as error:
-        raise ValueError(f"{value!r} is no regular expression ({error})") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            steps = most_steps(value, SEEN)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
+        raise ValueError(f"{value!r:.200} is no regular expression ({error})") from error
+    if steps > most:
+        raise ValueError(
+            f"{value!r:.200} can take {_counted(steps)} steps on a text of {SEEN} letters, of which {most:,} are allowed; "
+            "allowed: repetitions with an end (`.{0,200}` for `.*`, `\\w{1,80}` for `\\w+`), none inside another one, "
+            "none beside one that takes the same letters, a word of letters first"
+        )
     return value
+
+
+def _counted(steps: float) -> str:
+    return f"{steps:,.0f}" if steps < 1e15 else "countless"
 
 
 def _of_a_line(value: str, info: ValidationInfo) -> str:
@@ -53,7 +77,7 @@ def _of_a_line(value: str, info: ValidationInfo) -> str:
     that fits holds a word of it."""
     if checked(info):
         return value
-    inner = _regular(value, info).removeprefix("^").removesuffix("$")
+    inner = _bounded(value, MOST_STEPS_OF_A_LINE).removeprefix("^").removesuffix("$")
     if re.search(r"(?<![\\\[])(?:\^|\$)|\\[AZ1-9]|\(\?P=", inner.replace(r"\\", "")):
         raise ValueError(f"{value!r} has an anchor or a back reference inside; allowed: ^ first and $ last")
     if min(map(len, words_of(value)), default=0) < SHORTEST_WORD:
@@ -110,7 +134,7 @@ def version_fits(specifier: str, version: str | None) -> bool:
         return version is not None and SpecifierSet(specifier).contains(
             Version(version).base_version, prereleases=True
         )
-    except InvalidVersion:
+    except ValueError:  # no version, or one of more digits than a number may have
         return False
 
 

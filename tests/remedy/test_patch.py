@@ -18,7 +18,7 @@ id: mine
 title: A failure of mine
 category: other
 match:
-  - {exception: MyError, pattern: 'need (?P<length>[0-9]+)'}
+  - {exception: MyError, pattern: 'need (?P<length>[0-9]{1,9})'}
 remedy:
   - {kind: flag, name: --max-model-len, op: set, value: "{length}"}
 """
@@ -75,6 +75,58 @@ def test_the_flagships_remedy_never_asks_for_another_kv_dtype() -> None:
     assert [(edit.op, edit.value) for edit in sidecar] == [("set", None)]
 
 
+PATTERN = "need (?P<length>[0-9]{1,9})"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(?:a|a)*$",
+        ".*need.*of.*length",
+        r"need (?:\w+ ?)*tokens",
+        "need [a-z]+[a-z]+[a-z]+ tokens",
+        "(?<=need (a+)+)b",
+        "a{99999999999999999999}",
+        "(" * 5000 + "a" + ")" * 5000,
+        "a" * 20_000,
+        "[[a]b]",
+        "(?<=a+)b",
+    ],
+)
+@pytest.mark.parametrize("key", ["pattern", "line", "log", "not_log"])
+def test_an_expression_that_can_hang_is_refused_where_it_stands(
+    tmp_path: Path, key: str, pattern: str
+) -> None:
+    wrong = f"match:\n  - exception: MyError\n    {key}: '{pattern}'\n"
+    said = refused(tmp_path, f"id: mine\ntitle: Mine\ncategory: other\n{wrong}")
+    assert said.startswith(f"mine.yaml:6: match.0.{key}")
+    assert len(said) < 1000
+
+
+def test_the_error_says_what_to_write_instead(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD.replace(PATTERN, "(a+)+$ need (?P<length>[0-9]+)"))
+    assert "countless steps on a text of 6000 letters, of which 20,000,000 are allowed" in said
+    assert "`.{0,200}` for `.*`" in said
+
+
+def test_a_line_is_looked_for_so_often_that_less_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        GOOD.replace(PATTERN, "needed (?P<length>[0-9]{1,9}) tokens.{0,900}given")
+    )
+    catalogue.load([tmp_path])
+    line = GOOD.replace(
+        f"exception: MyError, pattern: '{PATTERN}'", "line: 'needed length.{0,900}(?:given|asked|wanted)'"
+    )
+    assert "5,000,000 are allowed" in refused(tmp_path, line)
+
+
+def test_many_expressions_together_are_bounded_too(tmp_path: Path) -> None:
+    ways = "".join(f"  - pattern: 'needed length {number}.*given'\n" for number in range(100))
+    said = refused(tmp_path, f"id: mine\ntitle: Mine\ncategory: other\nmatch:\n{ways}")
+    assert "its 100 expressions can take" in said
+
+
 @pytest.mark.parametrize("patch", SHIPPED, ids=lambda patch: patch.id)
 def test_a_shipped_patch_explains_itself_and_has_cases(patch: Patch) -> None:
     assert patch.explanation
@@ -112,12 +164,12 @@ def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.Mo
         ("title:", "titel:", "mine.yaml:2: titel: is not a known key, did you mean title?"),
         ("category: other", "category: othr", "mine.yaml:3: category: 'othr' is not one of the known values, did you mean other?"),
         ("exception:", "exeption:", "mine.yaml:5: match.0.exeption: is not a known key, did you mean exception?"),
-        ("(?P<length>", "(?P<length", "mine.yaml:5: match.0.pattern: 'need (?P<length[0-9]+)' is no regular expression"),
+        ("(?P<length>", "(?P<length", "mine.yaml:5: match.0.pattern: 'need (?P<length[0-9]{1,9})' is no regular expression"),
         ("kind: flag", "kind: flags", "mine.yaml:7: remedy.0.kind: 'flags' is not one of the known values"),
         (", op: set", "", "mine.yaml:7: remedy.0: flag needs an op; allowed: set, remove"),
         ("{length}", "{size}", "a remedy needs {size}, which no match's pattern names"),
         ("id: mine", "id: yours", "mine.yaml:1: id: is yours; allowed: mine, the name of the file"),
-        ("exception: MyError, pattern: 'need (?P<length>[0-9]+)'", "process: Worker", "mine.yaml:5: match.0: recognises nothing by itself"),
+        ("exception: MyError, pattern: 'need (?P<length>[0-9]{1,9})'", "process: Worker", "mine.yaml:5: match.0: recognises nothing by itself"),
         ("category: other", "category: other\nwindow: {vllm: 0.16}", "mine.yaml:4: window.vllm: 0.16 is wrong; allowed: a valid string"),
         ("category: other", "category: other\nwindow: {vllm: new}", "mine.yaml:4: window.vllm: 'new' is no version specifier"),
         ("kind: flag, name: --max-model-len, op: set, value: \"{length}\"", "kind: config, edit: drop", "mine.yaml:7: remedy.0: config needs an edit that is known; allowed: drop-kv-cache-quantisation"),
