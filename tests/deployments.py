@@ -139,3 +139,7 @@ def plain_case(
         case.write()
         yield case
         case.deploy("stop", "PLAYBOOK")
+
+
+def original(repositories: Path, name: str) -> bytes:
+    return (repositories / REPOSITORY / name).read_bytes()

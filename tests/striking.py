@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests import stand_in
-from tests.test_deployment import Case
+from tests.deployments import Case
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 Way = Literal["kill", "closed", "interrupt"]

@@ -11,8 +11,7 @@ import subprocess
 from pathlib import Path
 
 from tests.deploy import held_in_shm
-from tests.deployments import REPOSITORY as REPOSITORY
-from tests.deployments import Case as Case
+from tests.deployments import Case, original
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually, running
 
@@ -20,10 +19,6 @@ from tests.waiting import PATIENCE_SECONDS, eventually, running
 def shared_memory_of(case: Case) -> set[str]:
     """Names in /dev/shm that the deployment's processes have mapped."""
     return held_in_shm(json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["members"])
-
-
-def original(repositories: Path, name: str) -> bytes:
-    return (repositories / REPOSITORY / name).read_bytes()
 
 
 def test_the_story(case: Case, repositories: Path) -> None:

@@ -12,11 +12,7 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host import procs
-from tests.test_deployment import Case
-from tests.test_deployment import case as case
-from tests.test_deployment import engine as engine
-from tests.test_deployment import repositories as repositories
-from tests.test_deployment import server as server
+from tests.deployments import Case
 from tests.waiting import eventually
 
 

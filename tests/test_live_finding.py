@@ -12,9 +12,9 @@ from orchestrator.attempt import Progress
 from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.live import Live
 from tests import stand_in, tiny_mla
+from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd
-from tests.test_deployment import REPOSITORY, Case
 
 
 @pytest.fixture

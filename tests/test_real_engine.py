@@ -22,10 +22,10 @@ import pytest
 from orchestrator.on_host import procs
 from tests import tiny_mla
 from tests.deploy import Deploy, held_in_shm
+from tests.deployments import REPOSITORY
 from tests.hub import Hub
 from tests.ports import free_port
 from tests.sshd import Sshd
-from tests.test_deployment import REPOSITORY
 
 pytestmark = [
     pytest.mark.engine,

@@ -20,11 +20,10 @@ import pytest
 from orchestrator.journal import fold
 from orchestrator.on_host import launches, stop
 from tests import stand_in
+from tests.deployments import REPOSITORY, Case, original
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 from tests.striking import WAYS, Pauses, Reached, Run, Told, Way
-from tests.test_deployment import REPOSITORY, Case, original
-from tests.test_deployment import repositories as repositories
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 CONFIGS = ("config.json", "hf_quant_config.json")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests import stand_in, tiny_mla
+from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub
 from tests.sshd import NoSshd, Settings, Sshd, end_sshd, launch_sshd
-from tests.test_deployment import REPOSITORY, Case
 
 Program = Callable[[str, str], None]
 """Puts a shell script in a program's place on the host."""

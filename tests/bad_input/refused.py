@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from tests import stand_in
 from tests.deploy import Left
+from tests.deployments import Case
 from tests.sshd import Sshd
-from tests.test_deployment import Case
 
 ONE_CARD = {"parallel": {"tensor": 1}, "needs": {"gpus": 1}}
 """What spares the launch of eight workers."""

@@ -11,11 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, refused, the_error
+from tests.deployments import REPOSITORY, Case
 from tests.sshd import NoSshd, plain_user
-from tests.test_deployment import REPOSITORY, Case
-from tests.test_deployment import plain_case as plain_case
-from tests.test_deployment import plain_engine as plain_engine
-from tests.test_deployment import plain_server as plain_server
 
 BROKEN = {
     "empty": b"",

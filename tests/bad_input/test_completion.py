@@ -10,7 +10,7 @@ import pytest
 from orchestrator import attempt
 from orchestrator.engine import server
 from tests.bad_input.refused import ONE_CARD, engine_that_first
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 NEVER = """
 import time

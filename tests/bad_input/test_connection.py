@@ -13,9 +13,9 @@ from typing import cast
 import pytest
 
 from tests.bad_input.refused import reach, refused
+from tests.deployments import Case
 from tests.ports import free_port
 from tests.sshd import Sshd
-from tests.test_deployment import Case
 
 
 @pytest.mark.parametrize("port", ["refused", "wrong"])

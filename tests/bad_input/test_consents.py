@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.bad_input.refused import ONE_CARD, engine_that_first, refused
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 TRUSTING = {
     **ONE_CARD,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, the_error
-from tests.test_deployment import REPOSITORY, Case
+from tests.deployments import REPOSITORY, Case
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 

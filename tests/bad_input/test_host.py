@@ -14,7 +14,7 @@ from orchestrator.facts import gpu_processes, gpus, topology
 from tests import stand_in
 from tests.bad_input.conftest import Program
 from tests.bad_input.refused import refused
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 
 class TestPython:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.bad_input.refused import ONE_CARD, engine_that_first
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 NOISE = r"""
 import os, sys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.bad_input.refused import refused
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 
 def test_an_unknown_playbook_has_near_names(case: Case) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bad_input.refused import ONE_CARD, engine_that_first, refused, the_error
-from tests.test_deployment import Case
+from tests.deployments import Case
 
 
 def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:

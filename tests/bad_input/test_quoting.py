@@ -11,7 +11,7 @@ import pytest
 
 from tests import stand_in
 from tests.bad_input.refused import ONE_CARD, refused
-from tests.test_deployment import REPOSITORY, Case
+from tests.deployments import REPOSITORY, Case
 
 AWKWARD = 'it\'s "a" $(touch {0}) `touch {0}` ;touch {0}& é \\ *'
 

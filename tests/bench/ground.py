@@ -18,10 +18,10 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests import stand_in, tiny_mla  # noqa: E402
+from tests.deployments import REPOSITORY  # noqa: E402
 from tests.hub import Hub  # noqa: E402
 from tests.ports import free_port  # noqa: E402
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd  # noqa: E402
-from tests.test_deployment import REPOSITORY  # noqa: E402
 
 NAME = "bench"
 STAND_IN: dict[str, Any] = {

@@ -12,12 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.deployments import REPOSITORY, Case
 from tests.pseudo_terminal import OnTerminal
-from tests.test_deployment import REPOSITORY, Case
-from tests.test_deployment import case as case
-from tests.test_deployment import engine as engine
-from tests.test_deployment import repositories as repositories
-from tests.test_deployment import server as server
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 STARVED_SECONDS = 2.0

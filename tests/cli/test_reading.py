@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import json
 
+from tests.deployments import Case
 from tests.pseudo_terminal import OnTerminal
-from tests.test_deployment import Case
-from tests.test_deployment import case as case
-from tests.test_deployment import engine as engine
-from tests.test_deployment import repositories as repositories
-from tests.test_deployment import server as server
 
 
 def on_terminal(case: Case, *words: str, term: str = "xterm-256color") -> OnTerminal:
