@@ -19,6 +19,7 @@ from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, PreflightRefused, UnknownFailure
 from orchestrator.journal import usual_seconds
+from orchestrator.on_host.secrets import redact
 from orchestrator.plan import Plan
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.patch import Patch
@@ -67,7 +68,7 @@ class Failure:
     @property
     def cause(self) -> str:
         if self.diagnosis.root_cause:
-            return redacted(self.diagnosis.root_cause.text)
+            return redact(self.diagnosis.root_cause.text)
         return self.known or how_it_ended(self.seen, self.answer)
 
     @property
@@ -272,11 +273,6 @@ def context_of(plan: Plan) -> Context:
     return Context(vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.command)
 
 
-def redacted(text: str) -> str:
-    """What the engine said, without its secrets."""
-    return bundle.redact(text.encode()).decode()
-
-
 class Progress:
     """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
 
@@ -346,7 +342,7 @@ class Progress:
                 f"failing: {found.title}",
                 finding=found.patch,
                 process=cause.process,
-                root_cause=redacted(cause.text),
+                root_cause=redact(cause.text),
             )
 
     def waited(self, seconds: float, work: Mapping[str, float]) -> None:

@@ -14,39 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-STARS = b"***"
-_NAMES = (
-    rb"[A-Za-z0-9_.-]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API[_-]?KEY|ACCESS[_-]?KEY|CREDENTIAL)[A-Za-z0-9_-]*"
-)
-_SECRETS = re.compile(
-    rb"""hf_[A-Za-z0-9]{8,}
-        |(?<=://)[^/\s@'"]+(?=@)
-        |(?i:(?<=bearer\ )|(?<=basic\ ))[A-Za-z0-9._~+/=-]{6,}
-        |(?i:(?<=--api-key\ )|(?<=--api-key=)|(?<=--hf-token\ )|(?<=--hf-token=))[^\s]+""",
-    re.VERBOSE,
-)
-_SETTINGS = re.compile(
-    rb"""(?P<name>(?<![A-Za-z0-9_.-])"""
-    + _NAMES
-    + rb"""['"]?\ ?[=:]\ ?)
-        (?P<value>\[[^\]]*\]|'[^']*'|"[^"]*"|[^\s,'"}\])]+)""",
-    re.VERBOSE | re.IGNORECASE,
-)
-# `max_tokens: 8`, `tokenizer='x'`: counts and names, not secrets.
-_COUNT = re.compile(
-    rb"""(?:max_|num_|_)?\w*tokens\b|\w*tokenizer\w*|token_ids?\b|\w*_tokens\w*""", re.IGNORECASE
-)
-
-
-def redact(text: bytes) -> bytes:
-    """Tokens, keys and passwords replaced by stars (vLLM before 0.29 logs its API key in clear)."""
-    return _SETTINGS.sub(_hidden, _SECRETS.sub(STARS, text))
-
-
-def _hidden(found: re.Match[bytes]) -> bytes:
-    counts = _COUNT.match(found["name"].strip(b"'\""))
-    harmless = found["value"] in (b"None", b"''", b'""') or found["value"].isdigit()
-    return found[0] if counts or harmless else found["name"] + STARS
+from orchestrator.on_host.secrets import redact_lines, redacted
 
 
 def folder() -> Path:
@@ -62,10 +30,10 @@ def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
     with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
-        _add(bundle, f"{safe}/vllm.log", b"".join(redact(line) for line in log))
+        _add(bundle, f"{safe}/vllm.log", b"".join(redact_lines(log)))
         for title, document in documents.items():
-            text = json.dumps(document, indent=1, default=str).encode()
-            _add(bundle, f"{safe}/{title}.json", redact(text))
+            shown = redacted(json.loads(json.dumps(document, default=str)))
+            _add(bundle, f"{safe}/{title}.json", json.dumps(shown, indent=1).encode())
     return path
 
 

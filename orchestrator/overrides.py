@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator import yaml_text
 from orchestrator.engine.arguments import canonical
 from orchestrator.errors import UsageError
-from orchestrator.secret_names import is_secret
+from orchestrator.on_host.secrets import brief, is_secret
 
 OPEN_KEYS = ("arguments", "environment")
 """Mappings whose keys may hold dots themselves: the rest of a path is one key."""
@@ -65,7 +65,7 @@ def _setting(text: str) -> Override:
         parts = [parts[0], ".".join(parts[1:])]
     if not equals or not all(parts):
         raise UsageError(
-            "invalid_option", f"--set {text[:80]}: write --set KEY=VALUE, such as --set port=8001"
+            "invalid_option", f"--set {brief(text, 80)}: write --set KEY=VALUE, such as --set port=8001"
         )
     if parts[0] in ("name", "source"):
         raise UsageError("invalid_option", f"--set {key}: a playbook's name is that of its file")
@@ -76,7 +76,7 @@ def _setting(text: str) -> Override:
 
 
 def _shown(option: str, name: str, text: str) -> str:
-    return f"{option} {(name if is_secret(name) else text)[:80]}"
+    return f"{option} {brief(name if is_secret(name) else text, 80)}"
 
 
 def _yaml(text: str, option: str) -> Any:
@@ -100,8 +100,9 @@ def _variable(text: str, ambient: Mapping[str, str]) -> Override:
     if not equals:
         if name not in ambient:
             raise UsageError(
-                "invalid_option", f"--env {name[:80]}: is not set here; write --env {name[:80]}=VALUE"
+                "invalid_option",
+                f"--env {brief(name, 80)}: is not set here; write --env {brief(name, 80)}=VALUE",
             )
         typed = ambient[name]
     value = {"value": typed, "reason": "given with --env"}
-    return Override(f"--env {name[:80]}", ("environment", name), value, typed)
+    return Override(f"--env {brief(name, 80)}", ("environment", name), value, typed)

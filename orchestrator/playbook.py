@@ -14,6 +14,7 @@ from pydantic import SecretStr, ValidationError, field_validator
 from orchestrator.engine.arguments import rendered
 from orchestrator.engine.consents import needed
 from orchestrator.errors import UsageError
+from orchestrator.on_host.secrets import brief, is_secret
 from orchestrator.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook_shape import Figures, Name, Setting, Shape, Smoke
 from orchestrator.yaml_file import load_model
@@ -37,7 +38,7 @@ class PlaybookFile(Shape):
     @classmethod
     def _no_secrets(cls, environment: dict[str, Setting]) -> dict[str, Setting]:
         for name, item in environment.items():
-            if isinstance(item.value, SecretStr):
+            if isinstance(item.value, SecretStr) and is_secret(name):
                 raise ValueError(f"{name} is a secret and has no place in a file; pass --env {name} instead")
         return environment
 
@@ -173,6 +174,6 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
     searched = ", ".join(str(folder) for folder in folders)
     raise UsageError(
         "unknown_playbook",
-        f"there is no playbook {name[:60]!r} in {searched}{hint}",
+        f"there is no playbook {brief(name, 60)!r} in {searched}{hint}",
         next_command="deploy list playbooks",
     )

@@ -25,8 +25,8 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from orchestrator.consents import Consent
-from orchestrator.engine.arguments import ArgumentValue, checked_name, checked_value
-from orchestrator.secret_names import is_secret
+from orchestrator.engine.arguments import ArgumentValue, checked_name, checked_value, rendered
+from orchestrator.on_host.secrets import brief, holds_secret, is_secret, redacted
 
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 
@@ -34,7 +34,7 @@ READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 def _matching(pattern: str, allowed: str) -> AfterValidator:
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise ValueError(f"{text[:60]!r} is wrong; allowed: {allowed}")
+            raise ValueError(f"{brief(text, 60)!r} is wrong; allowed: {allowed}")
         return text
 
     return AfterValidator(check)
@@ -93,7 +93,7 @@ class Engine(Frozen):
             SpecifierSet(text)
         except InvalidSpecifier:
             raise ValueError(
-                f"{text[:60]!r} is wrong; allowed: a version range like '>=0.15,<0.20'"
+                f"{brief(text, 60)!r} is wrong; allowed: a version range like '>=0.15,<0.20'"
             ) from None
         return text
 
@@ -167,6 +167,11 @@ class Setting(Frozen):
     ]
     reason: str = ""
 
+    @property
+    def plain(self) -> str:
+        """The value itself, to be used and never shown."""
+        return self.value.get_secret_value() if isinstance(self.value, SecretStr) else self.value
+
     @classmethod
     def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """A bare value stands for itself without a reason."""
@@ -180,7 +185,7 @@ class Setting(Frozen):
 
 def _variable_name(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ValueError(f"{str(name)[:60]!r} cannot name a variable; allowed: letters, digits and _")
+        raise ValueError(f"{brief(str(name), 60)!r} cannot name a variable; allowed: letters, digits and _")
     if name.startswith("DEPLOY_"):
         raise ValueError(f"{name} is kept for this program's own marks")
     return name
@@ -219,15 +224,29 @@ class Shape(Frozen):
             try:
                 ipaddress.ip_address(text)
             except ValueError:
-                raise ValueError(f"{text[:60]!r} is wrong; allowed: localhost or an IP address") from None
+                raise ValueError(
+                    f"{brief(text, 60)!r} is wrong; allowed: localhost or an IP address"
+                ) from None
         return text
+
+    @field_validator("arguments")
+    @classmethod
+    def _no_credentials(cls, arguments: dict[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+        for name, value in arguments.items():
+            items = rendered(name, value)
+            if redacted(items) != list(items):
+                raise ValueError(
+                    f"{name} holds a credential, and any user of the host can read it in the process list; "
+                    "allowed: one in the environment (--env NAME)"
+                )
+        return arguments
 
     @field_validator("environment")
     @classmethod
     def _hide_secrets(cls, environment: dict[str, Setting]) -> dict[str, Setting]:
         return {
             name: Setting(value=SecretStr(item.value), reason=item.reason)
-            if is_secret(name) and isinstance(item.value, str)
+            if isinstance(item.value, str) and (is_secret(name) or holds_secret(item.value))
             else item
             for name, item in environment.items()
         }
@@ -244,9 +263,9 @@ class Shape(Frozen):
     @classmethod
     def _outlasts_the_engine(cls, seconds: int, info: Any) -> int:
         own = info.data.get("environment", {}).get(READY_TIMEOUT)
-        if own and str(own.value).isdecimal() and int(own.value) >= seconds:
+        if own and own.plain.isdecimal() and int(own.plain) >= seconds:
             raise ValueError(
-                f"{seconds} s would end a launch before the engine's own {READY_TIMEOUT} of {own.value} s; "
-                f"allowed: more than {own.value}"
+                f"{seconds} s would end a launch before the engine's own {READY_TIMEOUT} of {own.plain} s; "
+                f"allowed: more than {own.plain}"
             )
         return seconds

@@ -207,8 +207,7 @@ def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
 def endpoint_of(playbook: Playbook) -> dict[str, Any]:
     """Where the engine answers on its host, with the key it asks for; only for a private channel if there is one."""
     setting = playbook.environment.get(API_KEY)
-    value = setting.value if setting else None
-    key = value.get_secret_value() if value is not None and not isinstance(value, str) else value
+    key = setting.plain if setting else None
     return {"port": playbook.port, "host": playbook.listen, "model": playbook.served_name, "api_key": key}
 
 

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from orchestrator import yaml_text
 from orchestrator.errors import UsageError
 from orchestrator.on_host import regular_file
+from orchestrator.on_host.secrets import brief
 from orchestrator.yaml_text import Document
 
 M = TypeVar("M", bound=BaseModel)
@@ -88,7 +89,7 @@ def _wrong(model: type[BaseModel], location: Location, detail: ErrorDetails) -> 
         return f"is not a known key{hint}; allowed: {', '.join(known)}"
     if kind == "missing":
         return "is missing"
-    given = f"{detail['input']!r:.60} " if not isinstance(detail["input"], (dict, list)) else ""
+    given = f"{brief(repr(detail['input']), 60)} " if not isinstance(detail["input"], (dict, list)) else ""
     if kind in ("literal_error", "enum"):
         expected = str(detail.get("ctx", {}).get("expected", ""))
         known = [word.strip(" '") for word in expected.replace(" or ", ", ").split(",")]

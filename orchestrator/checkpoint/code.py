@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestrator.engine.consents import TRUST, options
 from orchestrator.journal import Trusted
-from orchestrator.on_host.hub_token import HUB
+from orchestrator.on_host.hub_token import HUB, without_password
 from orchestrator.playbook import Playbook
 from orchestrator.survey import Survey
 
@@ -82,7 +82,7 @@ def _origin(playbook: Playbook, survey: Survey, now: Trusted, other_folder: bool
         return f"the files in {folder} are those of {now.commit[:12]}, not of {now.revision[:12]}"
     came_from = str(manifest.get("endpoint") or HUB)
     own = playbook.environment.get("HF_ENDPOINT")
-    if came_from not in (HUB, str(own.value).rstrip("/") if own else HUB):
+    if came_from not in (HUB, without_password(own.plain) if own else HUB):
         return f"the files in {folder} were fetched from {came_from}"
     return ""
 

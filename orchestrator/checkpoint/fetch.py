@@ -121,17 +121,13 @@ def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Sou
 def _token(playbook: Playbook) -> str | None:
     """The playbook's HF_TOKEN (`--env HF_TOKEN`), or this person's own."""
     setting = playbook.environment.get("HF_TOKEN")
-    if setting is not None and not isinstance(setting.value, str):
-        return setting.value.get_secret_value()
-    return os.environ.get("HF_TOKEN")
+    return setting.plain if setting is not None else os.environ.get("HF_TOKEN")
 
 
 def _endpoint(playbook: Playbook) -> str | None:
     """The playbook's HF_ENDPOINT, or this person's own; the host's stands where neither is set."""
     setting = playbook.environment.get("HF_ENDPOINT")
-    if setting is not None and isinstance(setting.value, str):
-        return setting.value
-    return os.environ.get("HF_ENDPOINT")
+    return setting.plain if setting is not None else os.environ.get("HF_ENDPOINT")
 
 
 def _tell(step: Step, value: Progress, seconds: float) -> None:

@@ -52,7 +52,7 @@ def hosts(ctx: click.Context, _: click.Parameter | None, typed: str) -> list[Com
         names.update(_aliases([given] if given else ["~/.ssh/config", SYSTEM_CONFIG]))
         if not given:
             names.update(_known(Path("~/.ssh/known_hosts").expanduser()))
-    return [CompletionItem(f"{user}{at}{name}") for name in sorted(names) if name.startswith(host)]
+    return [CompletionItem(f"{user}{at}{name}") for name in _offered(names) if name.startswith(host)]
 
 
 def files(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
@@ -61,7 +61,12 @@ def files(_: click.Context, __: click.Parameter | None, typed: str) -> list[Comp
 
 
 def _starting(typed: str, names: Iterable[str]) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in sorted(set(names)) if name.startswith(typed)]
+    return [CompletionItem(name) for name in _offered(names) if name.startswith(typed)]
+
+
+def _offered(names: Iterable[str]) -> list[str]:
+    """In the order of the alphabet; a name that would act on the terminal is not offered."""
+    return sorted(name for name in set(names) if name.isprintable())
 
 
 def _names(kind: Kind, ctx: click.Context) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -78,9 +77,10 @@ def diagnose(
 def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
+    from orchestrator.report.json_lines import json_line
 
     if as_json:
-        click.echo(json.dumps(found.model_dump(mode="json"), ensure_ascii=False))
+        click.echo(json_line(found.model_dump(mode="json")))
     else:
         write(diagnosis_lines(found, file, known=known), sys.stdout)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +36,9 @@ def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
 
 def show_differences(options: Options, deployment: Deployment) -> bool:
     """Print the diffs, the reasons beside them; gives whether there are any."""
+    from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
+
     changes = deployment.differences()
     if options.json:
         patches = [
@@ -44,11 +46,11 @@ def show_differences(options: Options, deployment: Deployment) -> bool:
             for change in changes
             for name, text in change.file_diffs.items()
         ]
-        click.echo(json.dumps({"host": deployment.host.name, "patches": patches}))
+        click.echo(json_line({"host": deployment.host.name, "patches": patches}))
     for change in changes:
-        click.echo(f"{change.patch.id}: {change.why} ({change.evidence})", err=True)
+        click.echo(passage(f"{change.patch.id}: {change.why} ({change.evidence})"), err=True)
         if not options.json:
-            click.echo(change.diff, nl=False)
+            click.echo(passage(change.diff), nl=False)
     if not changes:
         click.echo("no config patch applies", err=True)
     return any(change.diff for change in changes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,14 +22,16 @@ def history(options: Options) -> int:
     one object on a line.
     """
     from orchestrator.cli.session import on_each_host
+    from orchestrator.on_host.secrets import redacted
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.history import table
+    from orchestrator.report.json_lines import json_line
 
     def work(deployment: Deployment) -> int:
-        records = deployment.history()
+        records = redacted(deployment.history())
         if options.json:
             for record in records:
-                click.echo(json.dumps({"host": deployment.host.name, **record}))
+                click.echo(json_line({"host": deployment.host.name, **record}))
             return 0
         title = f"{deployment.playbook.name} on {deployment.host.name}"
         if not records:

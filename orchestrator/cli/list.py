@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Iterable
 from itertools import groupby
@@ -22,16 +21,19 @@ FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="one JSON object a line")
 def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_json: bool) -> None:
     """List the playbooks or the patches: shipped, your own, and those of the folders given."""
+    from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
+
     rows = _playbooks(playbooks) if kind == "playbooks" else _patches(patches)
     if as_json:
         for row in rows:
-            click.echo(json.dumps(row))
+            click.echo(json_line(row))
         return
     for number, (category, alike) in enumerate(groupby(rows, key=lambda row: row.get("category"))):
         if category:
             click.echo(f"{chr(10) if number else ''}{category.replace('_', ' ')}")
         for row in alike:
-            click.echo(_line(row))
+            click.echo(passage(_line(row)))
 
 
 def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:

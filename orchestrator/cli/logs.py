@@ -74,12 +74,11 @@ def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> 
     from orchestrator.cli.diagnose import EXIT_CODES
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
+    from orchestrator.report.json_lines import json_line
 
     found, path = deployment.explain(launch=launch)
     if as_json:
-        click.echo(
-            json.dumps({"host": deployment.host.name, **found.model_dump(mode="json")}, ensure_ascii=False)
-        )
+        click.echo(json_line({"host": deployment.host.name, **found.model_dump(mode="json")}))
     else:
         write(diagnosis_lines(found, path, known=len(deployment.wishes.patches)), sys.stdout)
     return EXIT_CODES[found.verdict]
@@ -99,7 +98,7 @@ def _objects(chunks: Iterator[bytes], host: str) -> None:
         found = parse(raw, number)
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
         value = {"event": "log", "host": host, "process": found.process, "level": found.level, "line": text}
-        click.echo(json.dumps(value))
+        click.echo(json.dumps(value).replace("\x7f", "\\u007f"))
 
 
 def _folded(chunks: Iterator[bytes]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import click
 from orchestrator import __version__
 from orchestrator.cli import process
 from orchestrator.errors import DeployError, mistake
+from orchestrator.on_host import secrets
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -111,12 +112,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Carry a command line out; gives the exit code."""
     as_json = "--json" in arguments
+    secrets.forget()
     try:
         result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
     except DeployError as error:
         tell(error, as_json=as_json)
         if error.code == "internal" or "-v" in arguments or "--verbose" in arguments:
-            traceback.print_exception(error)
+            trace(error)
         return error.exit_code
     except click.exceptions.Exit as left:
         return left.exit_code
@@ -124,13 +126,15 @@ def run(arguments: list[str]) -> int:
         click.echo("deploy: interrupted; what was launched goes on, and the same command resumes", err=True)
         return 130
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        _say(said.getvalue())
         return 2
     except BrokenPipeError:  # `deploy logs ... | head`
         sys.stderr.close()
         return 0
     except Exception as error:
-        traceback.print_exc()
+        trace(error)
         tell(mistake(error), as_json=as_json)
         return DeployError.exit_code
     return result if isinstance(result, int) else 0
@@ -140,17 +144,30 @@ def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     """Show an error: a sentence and the next command for people, an object for programs."""
     from orchestrator.cli.typed import told
 
-    following = (error.next_command or "").replace("{command}", told(sys.argv[1:]))
+    following = secrets.redact((error.next_command or "").replace("{command}", told(sys.argv[1:])))
     if as_json:
+        from orchestrator.report.json_lines import json_line
+
         value = {"code": error.code, "message": error.message, "next": following or None}
         left = {"left": error.left} if error.left else {}
         told_all = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
-        click.echo(json.dumps(told_all))
+        click.echo(json_line(told_all))
         return
     from orchestrator.report.choose import write
     from orchestrator.report.error import error_lines
 
     write(error_lines(error, following, host), sys.stderr)
+
+
+def trace(error: BaseException) -> None:
+    _say("".join(traceback.format_exception(error)))
+
+
+def _say(text: str) -> None:
+    """On standard error, what others wrote and typed made harmless."""
+    from orchestrator.report.layout import passage
+
+    click.echo(passage(text), err=True, nl=False)
 
 
 if __name__ == "__main__":

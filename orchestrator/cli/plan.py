@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -33,13 +32,15 @@ def plan(options: Options, **wishes: Any) -> int:
 
 def show_plan(options: Options, deployment: Deployment, goal: Goal = "up") -> int:
     """Print the plan: one object on one line, or text."""
+    from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
     from orchestrator.report.plan_text import whole
 
     planned = deployment.plan(goal)
     if options.json:
-        click.echo(json.dumps(planned.as_json()))
+        click.echo(json_line(planned.as_json()))
     else:
-        click.echo("\n".join(whole(planned)))
+        click.echo(passage("\n".join(whole(planned))))
         for warning in planned.warnings:
-            click.echo(f"warning: {warning}", err=True)
+            click.echo(passage(f"warning: {warning}"), err=True)
     return 0

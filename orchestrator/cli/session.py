@@ -7,7 +7,6 @@ import re
 import shlex
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -18,6 +17,7 @@ import click
 
 from orchestrator.cli.options import Options
 from orchestrator.errors import DeployError, UsageError
+from orchestrator.on_host.secrets import brief, is_secret, remember
 
 if TYPE_CHECKING:
     from orchestrator.deployment import Deployment
@@ -129,6 +129,7 @@ def find_playbook(options: Options) -> Playbook:
     except UsageError as error:
         error.next_command = error.next_command or shlex.join(["deploy", "show", options.playbook])
         raise
+    _know_secrets(asked)
     if _source(asked) != _source(written):
         kept = tuple(consent for consent in asked.consents if consent != "trust-remote-code")
         asked = asked.model_copy(update={"consents": kept})
@@ -138,7 +139,19 @@ def find_playbook(options: Options) -> Playbook:
 def _source(playbook: Playbook) -> tuple[object, ...]:
     endpoint = playbook.environment.get("HF_ENDPOINT")
     model = playbook.model
-    return model.repository, model.revision, endpoint.value if endpoint else None
+    return model.repository, model.revision, endpoint.plain if endpoint else None
+
+
+def _know_secrets(playbook: Playbook) -> None:
+    """From here on no output holds the secrets of this command, whoever repeats them."""
+    from pydantic import SecretStr
+
+    for setting in playbook.environment.values():
+        if isinstance(setting.value, SecretStr):
+            remember(setting.plain)
+    for name, value in os.environ.items():
+        if is_secret(name):
+            remember(value)
 
 
 def _on_host(job: _Job, name: str) -> int:
@@ -179,7 +192,7 @@ def _folder(given: str, *, local: bool) -> str:
     if re.search(r"[\0\r\n]", given):
         raise UsageError(
             "invalid_option",
-            f"--model-dir {given[:60]!r} is no folder; allowed: a path on one line, without NUL characters",
+            f"--model-dir {brief(given, 60)!r} is no folder; allowed: a path on one line, without NUL characters",
             next_command="deploy up --help",
         )
     if local:
@@ -189,7 +202,7 @@ def _folder(given: str, *, local: bool) -> str:
 
 def _side_by_side(job: _Job) -> int:
     """One thread a host; each failure is told as it happens, and the highest code wins."""
-    from orchestrator.cli.main import tell
+    from orchestrator.cli.main import tell, trace
 
     codes: list[int] = []
 
@@ -200,7 +213,7 @@ def _side_by_side(job: _Job) -> int:
             with job.shown.aside():
                 tell(error, as_json=job.options.json, host=name)
                 if error.code == "internal":
-                    traceback.print_exception(error)
+                    trace(error)
             codes.append(error.exit_code)
         except BaseException:
             codes.append(1)

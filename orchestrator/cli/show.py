@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -22,6 +21,8 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
     from orchestrator import playbook
     from orchestrator.data_folders import data_folders
     from orchestrator.errors import UsageError
+    from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
     from orchestrator.yaml_file import text
 
     patch = _patch_file(name, data_folders("patches", patches))
@@ -33,13 +34,13 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
         if patch is None:
             words = error.message.replace("no playbook", "neither a patch nor a playbook", 1)
             raise UsageError("unknown_id", words, next_command="deploy list playbooks") from None
-        click.echo(_patch_json(patch) if as_json else text(patch, code="invalid_patch").rstrip())
+        click.echo(_patch_json(patch) if as_json else passage(text(patch, code="invalid_patch").rstrip()))
         return
     if as_json:
-        click.echo(json.dumps({"kind": "playbook", **found.model_dump(mode="json")}))
+        click.echo(json_line({"kind": "playbook", **found.model_dump(mode="json")}))
     else:
         assert found.source is not None  # it was read from a file
-        click.echo(text(found.source, code="invalid_playbook").rstrip())
+        click.echo(passage(text(found.source, code="invalid_playbook").rstrip()))
 
 
 def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
@@ -51,7 +52,8 @@ def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 def _patch_json(path: Path) -> str:
     from orchestrator.remedy.patch import Patch
+    from orchestrator.report.json_lines import json_line
     from orchestrator.yaml_file import load_model
 
     patch = load_model(path, Patch, code="invalid_patch")
-    return json.dumps({"kind": "patch", **patch.model_dump(mode="json")})
+    return json_line({"kind": "patch", **patch.model_dump(mode="json")})

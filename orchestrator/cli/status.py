@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,13 +18,15 @@ if TYPE_CHECKING:
 def status(options: Options) -> int:
     """Show the last launch, its processes and shared memory, its health, and the patches in force."""
     from orchestrator.cli.session import on_each_host
+    from orchestrator.on_host.secrets import redacted
     from orchestrator.report.choose import width_of, write
+    from orchestrator.report.json_lines import json_line
     from orchestrator.report.status import table
 
     def work(deployment: Deployment) -> int:
-        state = deployment.status()
+        state = redacted(deployment.status())
         if options.json:
-            click.echo(json.dumps(state))
+            click.echo(json_line(state))
         else:
             write(table(state, width_of(sys.stdout)), sys.stdout)
         return 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.options import Options
+from orchestrator.on_host.secrets import STARS, holds_secret, is_secret, redact
 
 _VALUED = ("--env", "--set", "--engine-arg")
-_KEPT = re.compile(r"(?P<name>[^=]*)=.*", re.DOTALL)
 
 
 def told(arguments: Sequence[str]) -> str:
@@ -19,29 +18,28 @@ def told(arguments: Sequence[str]) -> str:
 
 
 def _masked(arguments: Sequence[str]) -> Iterator[str]:
-    from orchestrator.secret_names import is_secret
-
     option = ""
     for item in arguments:
         name, glued, value = item.partition("=")
         if name in _VALUED and glued:
-            yield f"{name}={_value(name, value, is_secret(_key(value)))}"
+            yield f"{name}={_value(name, value)}"
         elif option in _VALUED:
-            yield _value(option, item, is_secret(_key(item)))
+            yield _value(option, item)
         else:
-            yield item
+            yield redact(item)
         option = item
 
 
-def _key(setting: str) -> str:
-    return setting.partition("=")[0].rpartition(".")[2].replace("-", "_").upper()
+def _value(option: str, setting: str) -> str:
+    """A setting without its secret: that of an option which takes secrets, or one that is hidden in the value."""
+    key, equals, value = setting.partition("=")
+    if not equals or not (is_secret(_last(key)) or holds_secret(value)):
+        return redact(setting)
+    return key if option == "--env" else f"{key}={STARS}"
 
 
-def _value(option: str, setting: str, secret: bool) -> str:
-    found = _KEPT.fullmatch(setting)
-    if not secret or found is None:
-        return setting
-    return found["name"] if option == "--env" else f"{found['name']}=***"
+def _last(key: str) -> str:
+    return key.rpartition(".")[2].replace("-", "_").upper()
 
 
 def again(options: Options, host: str) -> str:

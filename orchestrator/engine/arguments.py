@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any, TypeAlias
 
+from orchestrator.on_host.secrets import brief
+
 ArgumentValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
 
 NAME = re.compile(r"[a-z][a-z0-9-]*(\.[A-Za-z0-9_.-]+)?")
@@ -60,7 +62,9 @@ def checked_name(name: Any) -> str:
     if name.startswith("-"):
         raise ValueError(f"write the option's long name without dashes: {name.lstrip('-') or '...'}")
     if not NAME.fullmatch(canonical(name)):
-        raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: a-z, 0-9, - (max-num-seqs)")
+        raise ValueError(
+            f"{brief(name, 60)!r} is not an option's long name; allowed: a-z, 0-9, - (max-num-seqs)"
+        )
     for reserved, instead in RESERVED.items():
         if abbreviates(name, reserved):
             raise ValueError(f"is not set as an argument: {instead}")

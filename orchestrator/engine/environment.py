@@ -8,13 +8,13 @@ from pydantic import SecretStr
 
 from orchestrator.engine.adjustments import NO_ADJUSTMENTS, Adjustments
 from orchestrator.on_host import hub_token
+from orchestrator.on_host.secrets import holds_secret, is_secret, redact
 from orchestrator.playbook import Playbook
-from orchestrator.secret_names import is_secret
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of the engine's environment; a secret value shows itself as stars."""
+    """A variable of the engine's environment; a secret value shows itself as stars, a URL without its credentials."""
 
     name: str
     value: str | SecretStr
@@ -23,6 +23,8 @@ class Variable:
     @property
     def shown(self) -> str:
         """What may be printed, logged and written to a file."""
+        if isinstance(self.value, SecretStr) and not is_secret(self.name) and "://" in self.sent:
+            return redact(self.sent)
         return str(self.value)
 
     @property
@@ -42,7 +44,7 @@ def engine_environment(playbook: Playbook, adjustments: Adjustments = NO_ADJUSTM
         if value is None:
             variables.pop(name, None)
         else:
-            kept = SecretStr(value) if is_secret(name) else value
+            kept = SecretStr(value) if is_secret(name) or holds_secret(value) else value
             variables[name] = Variable(name, kept, "set by a remedy")
     return tuple(variables.values())
 

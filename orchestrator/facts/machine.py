@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass
 
 from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.on_host.secrets import redact
 
 # One `key=value` a line. Of HF_* only names are told: HF_TOKEN is among them.
 _SCRIPT = r"""
@@ -111,7 +111,7 @@ def parse(said: Said) -> Machine | Unknown:
         home=first["home"],
         state_home=state_home if state_home.startswith("/") else None,
         hf_home=first.get("hf_home"),
-        hf_endpoint=_without_password(first.get("hf_endpoint")),
+        hf_endpoint=redact(endpoint) if (endpoint := first.get("hf_endpoint")) else None,
         hf_names=tuple(sorted(told["hf_name"])),
         cpus=_number(first.get("cpus")),
         cpu_model=first.get("cpu_model"),
@@ -125,10 +125,6 @@ def parse(said: Said) -> Machine | Unknown:
         remove_ipc=_busctl(first.get("RemoveIPC")),
         linger={"yes": True, "no": False}.get(first.get("linger", "")),
     )
-
-
-def _without_password(url: str | None) -> str | None:
-    return re.sub(r"//[^/@]*@", "//***@", url) if url else None
 
 
 def _number(text: str | None) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 import select
@@ -19,9 +20,9 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from orchestrator.on_host import hub_errors, hub_fetch, procs, state
+from orchestrator.on_host import hub_errors, hub_fetch, procs, secrets, state
 from orchestrator.on_host.refusal import Refusal
 
 _PATIENCE_SECONDS = 0.3
@@ -101,7 +102,7 @@ def _detached(request: dict[str, Any], room: Path, writing: int) -> None:
             if int(name) > 2 and int(name) != writing:
                 with contextlib.suppress(OSError):
                     os.close(int(name))
-        sys.stdout = sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+        sys.stdout = sys.stderr = Hiding(os.fdopen(2, "w", buffering=1, closefd=False))
 
         def tell(value: dict[str, Any]) -> None:
             os.write(writing, (json.dumps(value) + "\n").encode())
@@ -115,7 +116,28 @@ def _detached(request: dict[str, Any], room: Path, writing: int) -> None:
         os._exit(0)
 
 
+class Hiding(io.TextIOBase):
+    """A log in which libraries may print what they like: its lines are written without secrets."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._begun = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        if lines:
+            self._out.write(secrets.redact("\n".join(lines)) + "\n")
+        return len(text)
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
 def _run(request: dict[str, Any], room: Path, tell: Tell) -> dict[str, Any]:
+    secrets.remember(request.get("token") or "")
     descriptor = os.open(room / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _acquire(descriptor):
@@ -136,7 +158,7 @@ def _run(request: dict[str, Any], room: Path, tell: Tell) -> dict[str, Any]:
 
 def _write(path: Path, value: dict[str, Any] | None) -> None:
     """Append a line of progress, or begin the file anew; on a full disk the older lines make room."""
-    line = b"" if value is None else (json.dumps(value) + "\n").encode()
+    line = b"" if value is None else (json.dumps(secrets.redacted(value)) + "\n").encode()
     begin = os.O_TRUNC if value is None else 0
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | begin, 0o600)
     try:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import hub_files, hub_token, state
+from orchestrator.on_host import hub_files, hub_token, secrets, state
 from orchestrator.on_host.hub_errors import TRANSIENT, Failure, code_of, sentence_of
 from orchestrator.on_host.hub_files import RemoteFile
 
@@ -99,6 +99,7 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
     consent = bool(request.get("token_consent"))
     # asking for a token may itself send one: an OAuth or OIDC token is renewed at the environment's HF_ENDPOINT
     own = _own_token(hub) if consent or hub_token.trusted(hub_token.place(os.environ)) else None
+    secrets.remember(own or "")
     given = request.get("token")
     choices = tokens(own, given, endpoint, consent)
     first: Failure | None = None

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from orchestrator.on_host.secrets import STARS, redact
+
 HUB = "https://huggingface.co"
 _TOKENS = re.compile(
     r"(?:HF|HUGGING_?FACE(?:HUB)?)_(?!HUB_DISABLE_)(?:\w*_)?(?:TOKEN|OIDC_\w+)", re.IGNORECASE
@@ -25,7 +27,7 @@ def trusted(endpoint: str) -> bool:
 
 
 def without_password(endpoint: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", endpoint).rstrip("/")
+    return redact(endpoint).replace(f"{STARS}@", "").rstrip("/")
 
 
 def place(variables: Mapping[str, str]) -> str:

@@ -9,7 +9,16 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import caches, gpu_memory, hub_token, launches, oom, procs, shared_memory
+from orchestrator.on_host import (
+    caches,
+    gpu_memory,
+    hub_token,
+    launches,
+    oom,
+    procs,
+    secrets,
+    shared_memory,
+)
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, boot_id, machine_id, now, state_folder, write_json
 
@@ -46,14 +55,16 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     environment = _texts(request.get("environment") or {})
-    secrets = _texts(request.get("secrets") or {})
+    hidden = _texts(request.get("secrets") or {})
+    for value in hidden.values():
+        secrets.remember(value)
     unset = set(request.get("unset") or ())
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    whole = {**inherited, **environment, **secrets, procs.MARKER: request["launch_id"]}
+    whole = {**inherited, **environment, **hidden, procs.MARKER: request["launch_id"]}
     withheld, instead = hub_token.withheld(whole, consent=bool(request.get("token_consent")))
     for name in withheld:
         unset.add(name)
-        for values in (whole, environment, secrets):
+        for values in (whole, environment, hidden):
             values.pop(name, None)
     whole.update(instead)
     environment.update(instead)
@@ -71,12 +82,12 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "launch_id": request["launch_id"],
         "argv": list(request["argv"]),
         "environment": environment,
-        "secrets": sorted(secrets),
+        "secrets": sorted(hidden),
         "unset": sorted(unset),
         "folder": folder,
         "note": request.get("note"),
     }
-    write_json(home / "command.json", command)
+    write_json(home / "command.json", secrets.redacted(command))
     record = {
         "machine": machine_id(),
         "boot_id": boot_id(),
@@ -88,9 +99,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "log": str(home / "vllm.log"),
         "shm_before": [one.name for one in shared_memory.entries()],
         "gpu_before_mib": gpu_memory.used(),
-        "caches_by": {
-            name: whole[name] for name in caches.VARIABLES if name in whole and name not in secrets
-        },
+        "caches_by": {name: whole[name] for name in caches.VARIABLES if name in whole and name not in hidden},
         "oom_kills_before": oom.counts(),
     }
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record

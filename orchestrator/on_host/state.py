@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.refusal import Refusal
+from orchestrator.on_host.secrets import redacted
 
 
 def state_folder(playbook: str) -> Path:
@@ -90,8 +91,8 @@ def read_json(path: Path) -> Any:
 
 
 def append(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
-    """Append one record to the journal, on disk before this returns; gives it back with its time."""
-    stamped = {"at": now(), "machine": machine_id(), **record}
+    """Append one record to the journal, without secrets, on disk before this returns; gives it back with its time."""
+    stamped = {"at": now(), "machine": machine_id(), **redacted(record)}
     line = (json.dumps(stamped, separators=(",", ":")) + "\n").encode()
     descriptor = os.open(folder / "journal.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
+from orchestrator.on_host.secrets import redact, redacted
+
 Kind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
 State = Literal["ok", "skipped", "failed", "interrupted"]
 
@@ -83,7 +85,7 @@ class Report:
 
     def emit(self, kind: Kind, text: str, *, step: str = "", **data: Any) -> None:
         with self._lock:
-            self._renderer.show(Event(kind, text, step, self.host, data))
+            self._renderer.show(Event(kind, redact(text), step, self.host, redacted(data)))
 
     @contextmanager
     def step(self, name: str, text: str = "", *, limit: float | None = None) -> Iterator[Step]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.report.layout import Line, Role, wrapped
+from orchestrator.report.layout import Line, Role, visible, wrapped
 from orchestrator.report.panel import condensed
 
 Record = Mapping[str, Any]
@@ -27,47 +26,117 @@ def table(records: Iterable[Record], width: int) -> list[Line]:
 
 
 def words(record: Record) -> tuple[str, str, Role]:
-    """What was done and its details, as it was told when it happened; a record of an unknown kind as it is."""
+    """What was done and its details, as it was told when it happened. Never raises: a record may lack any key."""
     action = str(record.get("action"))
     if action in ("launch", "outcome"):
         return _launch(record)
-    if action == "patch":
-        return "patch", _patch(record), ""
-    if action == "revert":
-        why = "by a person" if record.get("by_person") else "it did not help"
-        kept = "; the files were left as they are" if record.get("forgotten") else ""
-        return "revert", f"{record['patch']} taken back, {why}{kept}", ""
     if action == "stop":
         return ("stop" if record.get("by_person") else "clean"), _stop(record), ""
-    if action == "stop_failed":
-        return "stop failed", f"launch {record.get('launch')}: {record.get('survivors')} would not end", "bad"
+    if action in DETAILS:
+        details, role = DETAILS[action]
+        return action.replace("_", " "), details(record), role
     rest = {key: value for key, value in record.items() if key not in HIDDEN}
-    return action, json.dumps(rest) if rest else "", ""
+    return visible(action.replace("_", " ")), _pairs(rest), ""
 
 
 def _launch(record: Record) -> tuple[str, str, Role]:
-    what = f"launch {record.get('launch')}"
+    what = f"launch {record.get('launch', '?')}"
     if record["action"] == "launch":
         return what, "started", ""
-    result = str(record.get("result"))
+    result = str(record.get("result", "its end is not told"))
     cause = condensed(str(record.get("cause") or ""))
     patch = f" ({record['finding']})" if record.get("finding") else ""
     return what, f"{result}{patch}{': ' if cause else ''}{cause}", ROLES.get(result, "")
 
 
 def _patch(record: Record) -> str:
-    files = [str(file["name"]) for file in record.get("files", ())]
+    files = [str(file.get("name")) for file in _records(record.get("files"))]
     done = [f"edited {', '.join(files)}"] if files else []
-    for name, value in {**record.get("flags", {}), **record.get("environment", {})}.items():
+    for name, value in {**_mapping(record.get("flags")), **_mapping(record.get("environment"))}.items():
         done.append(f"dropped {name}" if value is None else f"set {name} to {value}")
     why = f" ({record['why']})" if record.get("why") else ""
-    return f"{record['patch']}{why}: {'; '.join(done) or 'nothing changed'}"
+    return f"{record.get('patch')}{why}: {'; '.join(done) or record.get('way') or 'nothing changed'}"
+
+
+def _revert(record: Record) -> str:
+    why = "by a person" if record.get("by_person") else "it did not help"
+    kept = "; the files were left as they are" if record.get("forgotten") else ""
+    return f"{record.get('patch')} taken back, {why}{kept}"
 
 
 def _stop(record: Record) -> str:
-    ended, removed = record.get("ended") or [], record.get("shm_removed") or []
-    return f"{len(ended)} processes ended, {len(removed)} shared-memory files removed"
+    ended, removed = _list(record.get("ended")), _list(record.get("shm_removed"))
+    return f"{_count(ended, 'process', 'processes')} ended, {_count(removed, 'shared-memory file')} removed"
+
+
+def _stop_failed(record: Record) -> str:
+    return f"launch {record.get('launch', '?')}: {record.get('survivors', 'some processes')} would not end"
+
+
+def _clean(record: Record) -> str:
+    """What became of each thing that was to be cleaned (`on_host/cleanup.py`)."""
+    told = []
+    for name, done in _mapping(record.get("what")).items():
+        label = str(name).replace("_", " ")
+        if "seconds" in _mapping(done):
+            told.append(f"{label}: waited {done['seconds']} s, {_holders(done)}")
+            continue
+        removed, kept = (_list(_mapping(done).get(key)) for key in ("removed", "kept"))
+        stays = f", {len(kept)} kept" if kept else ""
+        told.append(f"{label}: {', '.join(map(str, removed)) or 'nothing'} removed{stays}")
+    return "; ".join(told) or "nothing"
+
+
+def _holders(done: Mapping[str, Any]) -> str:
+    holders = [f"pid {one.get('pid')} ({one.get('command')})" for one in _records(done.get("holders"))]
+    return f"memory is held by {', '.join(holders)}" if holders else "nobody holds memory"
+
+
+def _discard(record: Record) -> str:
+    files = [str(one) for one in _list(record.get("files"))]
+    return f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again"
+
+
+def _consent(record: Record) -> str:
+    where = [str(record[key]) for key in ("repository", "commit") if record.get(key)]
+    return f"{record.get('consent')} given{' for ' if where else ''}{' at '.join(where)}"
+
+
+def _pairs(record: Mapping[str, Any]) -> str:
+    """What this program has no words for: "count 3, files 2 items"."""
+    told = []
+    for key, value in record.items():
+        if isinstance(value, (list, dict)):
+            value = _count(list(value), "item")
+        told.append(f"{str(key).replace('_', ' ')} {value}")
+    return ", ".join(told)
+
+
+DETAILS: Mapping[str, tuple[Callable[[Record], str], Role]] = {
+    "patch": (_patch, ""),
+    "revert": (_revert, ""),
+    "stop_failed": (_stop_failed, "bad"),
+    "clean": (_clean, ""),
+    "discard": (_discard, ""),
+    "consent": (_consent, ""),
+}
+
+
+def _count(items: Sequence[object], one: str, several: str = "") -> str:
+    return f"{len(items)} {one if len(items) == 1 else several or f'{one}s'}"
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _records(value: object) -> list[Mapping[str, Any]]:
+    return [one for one in _list(value) if isinstance(one, Mapping)]
 
 
 def _when(record: Record) -> str:
-    return str(record.get("at", ""))[:19].replace("T", " ")
+    return visible(str(record.get("at", ""))[:19].replace("T", " "))

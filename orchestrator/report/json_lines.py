@@ -5,9 +5,16 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import TextIO
+from typing import Any, TextIO
 
+from orchestrator.on_host.secrets import redacted
 from orchestrator.report.events import Event
+
+
+def json_line(value: Any) -> str:
+    """The value as JSON on one line: no secret in it, and no character in it that acts on a terminal."""
+    # json leaves one control character as it is
+    return json.dumps(redacted(json.loads(json.dumps(value, default=str)))).replace("\x7f", "\\u007f")
 
 
 class JsonLines:
@@ -35,5 +42,5 @@ class JsonLines:
             "text": event.text,
             **event.data,
         }
-        self._out.write(json.dumps(value, default=str) + "\n")
+        self._out.write(json_line(value) + "\n")
         self._out.flush()

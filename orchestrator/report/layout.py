@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from orchestrator.on_host.secrets import redact
 from orchestrator.report.events import Event
 
 Role = Literal["", "strong", "dim", "good", "bad", "warn", "busy", "link", "added", "removed"]
@@ -24,7 +25,12 @@ SIGNS: Mapping[str, tuple[str, Role]] = {
     "failed": ("!!", "bad"),
     "interrupted": ("^C", "warn"),
 }
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_COLOUR = re.compile(r"\x1b\[[0-9;:]{0,60}m")
+_ACTING = re.compile(
+    "\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""What moves a cursor, turns the direction of writing, ends a line, or is not seen at all."""
 
 
 def duration(seconds: float) -> str:
@@ -55,12 +61,29 @@ def decimal(count: int) -> str:
 
 
 def visible(text: str) -> str:
-    """Text of others without what would move a cursor or change a colour."""
-    return _CONTROL.sub("", text.expandtabs(4))
+    """Text of others as it can be shown anywhere: what would act on a terminal is written out (\\x1b, \\u202e).
+
+    Line ends stay; colours, which an engine gives its log, are left out.
+    """
+    return _inert(text).expandtabs(4)
+
+
+def passage(text: str) -> str:
+    """A text of several lines that is not laid out, such as a file or a diff: without secrets, its tabs as they are."""
+    return _inert(redact(text))
+
+
+def _inert(text: str) -> str:
+    return _ACTING.sub(_written_out, _COLOUR.sub("", text))
+
+
+def _written_out(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def plain(line: Line) -> str:
-    return "".join(text for text, _ in line).rstrip()
+    return "".join(visible(text) for text, _ in line).rstrip()
 
 
 def wrapped(head: Line, text: str, width: int, *, role: Role = "", tail: Line | None = None) -> list[Line]:
@@ -68,7 +91,9 @@ def wrapped(head: Line, text: str, width: int, *, role: Role = "", tail: Line | 
     indent = sum(len(part) for part, _ in head)
     reserve = sum(len(part) for part, _ in tail) + 2 if tail else 0
     room = max(20, width - indent - reserve)
-    first, *more = textwrap.wrap(visible(text), room, break_long_words=False, break_on_hyphens=False) or [""]
+    first, *more = textwrap.wrap(
+        visible(redact(text)), room, break_long_words=False, break_on_hyphens=False
+    ) or [""]
     line: Line = [*head, (first, role)]
     if tail:
         line += [(" " * max(2, width - indent - len(first) - reserve + 2), ""), *tail]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.diagnosis import selector
+from orchestrator.on_host.secrets import redact
 from orchestrator.report.layout import WIDTH, Line, Role, plain, visible, wrapped
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def finding(
     }
     if root := diagnosis.root_cause:
         name = f"{root.exception}: " if root.exception and not root.text.startswith(root.exception) else ""
-        words["cause"] = f"{name}{root.text}"
+        words["cause"] = redact(f"{name}{root.text}")
         words["where"] = f"{root.process or 'the launcher'}, launch {launch}, vllm.log:{root.line}"
         if others := len(diagnosis.folded.processes):
             words["where"] += f", same in {others + 1}"
@@ -95,6 +96,7 @@ def panel_lines(words: Mapping[str, Any], diff: str) -> list[Line]:
 
 def condensed(cause: str) -> str:
     """A root cause short enough to be read: what decides it stays, what is left out is dots."""
+    cause = redact(cause)  # before it is cut: half a secret has no form
     if len(cause) <= LONGEST_CAUSE:
         return cause
     refusal = selector.parse(cause)
@@ -128,7 +130,7 @@ def _diff_lines(diff: str) -> Iterator[tuple[str, Role]]:
         if line.startswith("+++ "):
             yield line[4:].removeprefix("b/"), "strong"
             continue
-        text = visible(line)
+        text = visible(redact(line))
         cut = text if len(text) <= room else text[: room - 4] + " ..."
         yield cut, "added" if line[0] == "+" else "removed"
     if len(shown) > LONGEST_DIFF:

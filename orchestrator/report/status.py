@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.report.layout import Line, Role, duration, wrapped
+from orchestrator.report.layout import Line, Role, duration, visible, wrapped
 from orchestrator.report.panel import condensed
 
 State = Mapping[str, Any]
@@ -48,7 +48,7 @@ def _processes(members: list[Mapping[str, Any]]) -> list[Line]:
     lines: list[Line] = [[], [(f"  {'pid':>8}  {'memory':>12}  process", "dim")]]
     for one in members:
         size = f"{(one['rss_bytes'] or 0) / 2**20:,.0f} MiB"
-        lines.append([(f"  {one['pid']:>8}  {size:>12}  {one['name']}", "")])
+        lines.append([(f"  {one['pid']:>8}  {size:>12}  {visible(str(one['name']))}", "")])
     return lines
 
 
@@ -58,7 +58,7 @@ def _patches(patches: list[Mapping[str, Any]], width: int) -> list[Line]:
     lines: list[Line] = [[], [(f"  {'patch in force':<24}{'proven':<9}changed", "dim")]]
     for one in patches:
         proven = "yes" if one["confirmed"] else "not yet"
-        head: Line = [(f"  {one['patch']:<24}{proven:<9}", "")]
+        head: Line = [(f"  {visible(str(one['patch'])):<24}{proven:<9}", "")]
         lines += wrapped(head, ", ".join(one["files"]) or "options only", width)
     return lines
 

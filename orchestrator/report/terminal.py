@@ -40,7 +40,7 @@ def console_for(out: TextIO) -> Console:
 
 def ansi(console: Console, line: Line, *, crop: int | None = None) -> str:
     """A line as the console's terminal shows it, cut to `crop` columns if told."""
-    text = Text.assemble(*((part, STYLES[role]) for part, role in line), end="")
+    text = Text.assemble(*((visible(part), STYLES[role]) for part, role in line), end="")
     text.rstrip()
     if crop is not None:
         text.truncate(crop)

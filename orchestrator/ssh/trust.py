@@ -1,7 +1,8 @@
 """May this host key be trusted?
 
-As ssh judges it: revoked keys and changed keys are always refused; an unknown key is refused unless the
-person gave its fingerprint or ssh_config accepts new keys, and is then recorded.
+Revoked keys and changed keys are always refused; an unknown key is refused unless the person gave its fingerprint
+or ssh_config says `StrictHostKeyChecking accept-new`, and is then recorded. `no` does not accept it, other than with
+ssh: images and cloud templates set it for everybody, and what is sent here are tokens.
 """
 
 from __future__ import annotations
@@ -80,10 +81,8 @@ def check(resolved: Resolved, key: HostKey, accepted: Sequence[str]) -> None:
         raise _revoked(resolved, key, judgement.entries[0])
     if judgement.standing is Standing.CHANGED:
         raise _changed(resolved, key, judgement.entries[0])
-    by_config = judgement.standing is Standing.UNKNOWN and resolved.strict_host_key_checking in (
-        "accept-new",
-        "no",
-    )
+    new = judgement.standing is Standing.UNKNOWN
+    by_config = new and resolved.strict_host_key_checking == "accept-new"
     if key.fingerprint not in accepted and not by_config:
         raise _unknown(resolved, key, judgement.entries, accepted)
     _record(resolved, key)
@@ -125,6 +124,8 @@ def _record(resolved: Resolved, key: HostKey) -> None:
 def _unknown(resolved: Resolved, key: HostKey, others: Sequence[Entry], accepted: Sequence[str]) -> HostError:
     beside = f"; {others[0].file}:{others[0].line} knows it by another key type" if others else ""
     given = "; it is none of the accepted fingerprints" if accepted else ""
+    if resolved.strict_host_key_checking == "no":
+        given += "; StrictHostKeyChecking no in ssh_config does not accept it here, accept-new would"
     return HostError(
         "host_key_unknown",
         f"The {key.kind} host key of {resolved.key_name} is not known: {key.fingerprint}{beside}{given}.",

@@ -39,6 +39,30 @@ RECORDS: list[dict[str, Any]] = [
     {"action": "revert", "patch": "fp8-kv-mla", "by_person": True, "forgotten": True},
     {"action": "stop_failed", "launch": 2, "survivors": "pid 4812 (python3, state D)"},
     {"action": "of_the_future", "machine": "m", "count": 3},
+    {
+        "action": "clean",
+        "what": {
+            "compile_cache": {
+                "removed": ["/home/ml/.cache/vllm/torch_compile_cache"],
+                "kept": [{"path": "/p", "reason": "r"}],
+            },
+            "stale_lock": {"removed": [], "kept": []},
+            "gpu_memory_wait": {
+                "seconds": 5.2,
+                "used_mib": {"0": 900},
+                "holders": [{"pid": 7, "user": "u", "command": "python3"}],
+            },
+        },
+    },
+    {"action": "patch", "patch": "stale-cache", "why": "finding", "files": [], "way": "clean compile cache"},
+    {"action": "discard", "folder": "/models/kimi", "files": ["model-00003.safetensors"]},
+    {
+        "action": "consent",
+        "consent": "trust-remote-code",
+        "repository": "nvidia/Kimi",
+        "commit": "0a1b2c3",
+        "code": {"a.py": "0f"},
+    },
 ]
 STATE: dict[str, Any] = {
     "host": "gpu7",
@@ -72,6 +96,42 @@ def test_history(width: int) -> None:
     shown = text(history.table(records, width))
     assert max(len(line) for line in shown.splitlines()) <= width
     check(f"history-{width}", shown)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        "launch",
+        "outcome",
+        "patch",
+        "revert",
+        "stop",
+        "stop_failed",
+        "clean",
+        "discard",
+        "consent",
+        "download",
+        "new_one",
+    ],
+)
+@pytest.mark.parametrize("value", [None, 3, "text", [1], ["a", {}], {"a": 1}, {"a": {"removed": 3}}])
+def test_a_record_without_its_keys_is_told_all_the_same(action: str, value: Any) -> None:
+    keys = (
+        "launch",
+        "result",
+        "cause",
+        "finding",
+        "patch",
+        "files",
+        "flags",
+        "environment",
+        "way",
+        "what",
+        "ended",
+    )
+    for record in ({"action": action}, {"action": action, "at": value, **dict.fromkeys(keys, value)}):
+        assert len(history.table([record], 80)) >= 2
+    assert "{" not in text(history.table([{"action": action}], 80))
 
 
 def test_status() -> None:

@@ -108,7 +108,7 @@ def test_the_estimate_runs_down_between_two_words_of_the_engine() -> None:
 def test_text_of_others_cannot_steer_the_terminal() -> None:
     seen = Seen(80)
     seen.terminal.show(Event("note", "a\x1b[2Jb\x1b]0;title\x07c\x9b31md", host="h"))
-    assert seen.look().text == "ab]0;titlec31md\n"
+    assert seen.look().text == r"a\x1b[2Jb\x1b]0;title\x07c\x9b31md" + "\n"
 
 
 def test_after_its_end_nothing_is_written() -> None:

@@ -76,17 +76,29 @@ def test_an_accepted_key_is_recorded_once(file: Path) -> None:
     assert file.read_text() == line("[gpu]:2222")
 
 
-@pytest.mark.parametrize("strictness", ["accept-new", "no"])
-def test_configuration_that_accepts_new_keys(file: Path, strictness: str) -> None:
-    check(with_file(file, strict_host_key_checking=strictness), KEY, [])
+def test_configuration_that_accepts_new_keys(file: Path) -> None:
+    accepting = with_file(file, strict_host_key_checking="accept-new")
+    check(accepting, KEY, [])
     assert file.read_text() == line("[gpu]:2222")
     with pytest.raises(HostError) as caught:
-        check(with_file(file, strict_host_key_checking=strictness), OTHER, [])
+        check(accepting, OTHER, [])
     assert caught.value.code == "host_key_changed"
     with pytest.raises(HostError) as caught:
-        check(with_file(file, strict_host_key_checking=strictness), RSA, [])
+        check(accepting, RSA, [])
     assert caught.value.code == "host_key_unknown"
     assert f"{file}:1" in caught.value.message
+
+
+@pytest.mark.parametrize("strictness", ["no", "ask", "yes"])
+def test_no_other_configuration_accepts_an_unknown_key(file: Path, strictness: str) -> None:
+    with pytest.raises(HostError) as caught:
+        check(with_file(file, strict_host_key_checking=strictness), KEY, [])
+    assert caught.value.code == "host_key_unknown"
+    assert KEY.fingerprint in caught.value.message
+    assert caught.value.next_command == f"{{command}} --accept-host-key {KEY.fingerprint}"
+    assert not file.exists()
+    check(with_file(file, strict_host_key_checking=strictness), KEY, [KEY.fingerprint])
+    assert file.read_text() == line("[gpu]:2222")
 
 
 def test_a_changed_key_is_refused_even_when_accepted(file: Path) -> None:
