@@ -165,7 +165,8 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
         try:
             return load(Path(name).expanduser())
         except RuntimeError as error:  # ~NAME of nobody here
-            raise UsageError("invalid_playbook", f"{name[:60]}: {error}") from None
+            said = f"{name[:60]}: {error}"
+            raise UsageError("invalid_playbook", said, next_command="deploy list playbooks") from None
     known = names(folders)
     if name in known:
         return load(known[name])

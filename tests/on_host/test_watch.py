@@ -55,9 +55,12 @@ def test_a_healthy_server_and_its_end(deployments: Deployments, controller: IO[b
 
 
 @pytest.mark.usefixtures("controller")
-def test_an_exit_is_seen_within_a_fifth_of_a_second_though_the_server_never_answers(
-    deployments: Deployments,
+def test_an_exit_is_seen_at_once_though_the_server_never_answers(
+    deployments: Deployments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It takes as long as a look at all processes; an unanswered question takes five seconds."""
+    monkeypatch.setattr(watch, "HEARTBEAT_SECONDS", 600.0)
+
     def late() -> float:
         one = deployments.launch(["/bin/sh", "-c", "sleep 0.3; exit 3"])
         seen = list(watching(one.number, silent.getsockname()[1]))
@@ -68,7 +71,7 @@ def test_an_exit_is_seen_within_a_fifth_of_a_second_though_the_server_never_answ
         return time.time() - (one.folder / "exit").stat().st_mtime
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        takes_less_than(0.2, late)
+        takes_less_than(1.0, late)
 
 
 @pytest.mark.usefixtures("controller")
