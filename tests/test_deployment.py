@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 from tests.deploy import held_in_shm
-from tests.deployments import Case, original
+from tests.deployments import REPOSITORY, Case, original
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually, running
 
