@@ -40,13 +40,14 @@ __all__ = [
 @dataclass(frozen=True)
 class Context:
     """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent;
-    `argv`: the engine's command line."""
+    `argv`: the engine's command line; `ended`: its processes are known to be gone."""
 
     vllm_version: str | None = None
     compute_cap: str | None = None
     gpus: int | None = None
     idle_seconds: float | None = None
     argv: tuple[str, ...] = ()
+    ended: bool = False
 
 
 SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
@@ -74,7 +75,7 @@ def diagnose_log(chunks: Iterable[bytes], *, context: Context, patches: Sequence
 def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
     scene = scene_of(launch, context)
-    root = root_of(launch)
+    root = root_of(launch, ended=context.ended)
     if root is not None:
         return _failed(launch, root, scene, patches)
     refused = _refuses_requests(launch, scene, patches)
@@ -104,11 +105,12 @@ def scene_of(launch: Launch, context: Context) -> Scene:
     )
 
 
-def root_of(launch: Launch) -> Seen | None:
+def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
     """The incident that began the failure, None if the launch did not fail.
 
-    Before the server is up an exception counts unless the launch went on after it; afterwards one of the
-    API server counts only if the engine died, since a refused request is no failure of the launch.
+    Before the server is up an exception counts unless the launch went on after it. Afterwards only the engine's own
+    word counts: a refused request is no failure of the launch, and what has no header, or the API server's, may be
+    what a client sent. Where the launch is known to have `ended`, such a word may tell why.
     """
     up = launch.startup.up_line
     since = [
@@ -119,6 +121,11 @@ def root_of(launch: Launch) -> Seen | None:
     if stopping := launch.startup.stopping:
         # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
         since = [seen for seen in since if seen.incident.first_line < stopping.number]
+    if up and not ended:
+        crashed = any(seen.incident.of_engine and seen.incident.fatal for seen in since)
+        since = [
+            seen for seen in since if seen.incident.of_engine or (crashed and seen.incident.kind == "crash")
+        ]
     fatal = [seen for seen in since if seen.incident.fatal]
     if not fatal and (up or not since):
         return None
@@ -168,8 +175,9 @@ def _refuses_requests(launch: Launch, scene: Scene, patches: Sequence[Patch]) ->
     """The engine serves, but a request failed in a way that a patch knows to befall every request."""
     up = launch.startup.up_line
     for seen in launch.seen if up else ():
-        if seen.incident.role == "initiating" and seen.incident.first_line > (up or 0):
-            recognised = recognise(patches, seen.incident, scene, during="request")
+        incident = seen.incident
+        if incident.role == "initiating" and incident.level and incident.first_line > (up or 0):
+            recognised = recognise(patches, incident, scene, during="request")
             if recognised is not None:
                 return _fault(launch, seen, recognised, scene)
     return None
@@ -202,7 +210,7 @@ def _by_a_line(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagno
 
 
 def _line_alone(line: Line) -> Incident:
-    raised = Raised(None, line.message.strip(), line.number)
+    raised = Raised(None, "" if line.hearsay else line.message.strip(), line.number)
     return Incident(
         "line", "cascade", line.process, line.pid, line.level, "", (raised,), line.number, line.number, 1
     )

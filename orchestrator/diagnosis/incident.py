@@ -24,6 +24,14 @@ FATAL_TITLES = re.compile(
 )
 """Headings that vLLM gives to the traceback of a process that will not go on."""
 
+_ENGINE_PROCESSES = ("EngineCore", "Worker", "Vllm", "Ray", "MainProcess")
+_ENGINE_FILES = re.compile(
+    r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"
+    r"|\w+_executor|abstract|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator|utils)(?:\.py)?(?::\d+)?$"
+    r"|\.(?:cpp|cc|cu|hpp)(?::\d+)?$"
+)
+"""Where vLLM (0.6 to 0.33) says that an engine has died, and the libraries under it."""
+
 _MAIN = ("<module>", "_run_module_as_main")
 _ENTRIES = (*_MAIN, "_bootstrap")
 """The outermost functions of a Python program and of a multiprocessing child."""
@@ -70,6 +78,20 @@ class Incident:
     first_line: int
     last_line: int
     lines: int
+    file: str | None = None
+    """The source file of the record that began it ("core.py:97")."""
+
+    @property
+    def of_engine(self) -> bool:
+        """Whether the engine says it of itself: one of its own processes, or its own code in the API server.
+
+        Anything else may be printed by whoever repeats what clients send, once there are clients.
+        """
+        if (self.process or "").startswith(_ENGINE_PROCESSES):
+            return True
+        return (
+            self.level is not None and self.file is not None and _ENGINE_FILES.search(self.file) is not None
+        )
 
     @property
     def fatal(self) -> bool:

@@ -110,7 +110,7 @@ class Incidents:
 
     def feed(self, line: Line) -> list[Incident]:
         """The incidents that `line` completes."""
-        key = (line.process, line.pid, line.file if line.level else None)
+        key = _stream(line)
         done: list[Incident] = []
         current = self._open.get(key)
         opening = _TRACEBACK.match(line.message) if "Traceback (" in line.message else None
@@ -132,15 +132,28 @@ class Incidents:
             if _accept(current, line):
                 current.last, current.lines = line.number, current.lines + 1
                 return done
-            if current.stage != "frames" or current.foreign > _FOREIGN_LINES:
-                self._finish(key, done)
-            else:
-                current.foreign += 1
+            if not self._interrupted(key, current, done):
                 return done
         self._remember(key, line)
         if plain := self._plain(line, key):
             done.append(plain)
         return done
+
+    def pass_over(self, line: Line) -> list[Incident]:
+        """The incidents that end with a line which is no evidence itself."""
+        key = _stream(line)
+        done: list[Incident] = []
+        if current := self._open.get(key):
+            self._interrupted(key, current, done)
+        return done
+
+    def _interrupted(self, key: Key, current: _Open, done: list[Incident]) -> bool:
+        """Whether an open traceback ends with a line that does not go on with it."""
+        if current.stage == "frames" and current.foreign <= _FOREIGN_LINES:
+            current.foreign += 1
+            return False
+        self._finish(key, done)
+        return True
 
     def expire(self, number: int) -> list[Incident]:
         """The incidents that the line of that number can no longer go on with."""
@@ -218,6 +231,10 @@ class Incidents:
         return None
 
 
+def _stream(line: Line) -> Key:
+    return line.process, line.pid, line.file if line.level else None
+
+
 def is_usage(line: Line) -> bool:
     """Whether a program says with this line how it is called, since it was called otherwise."""
     text = line.message
@@ -247,6 +264,7 @@ def _incident(
         line.number,
         last or line.number,
         lines,
+        line.file,
     )
 
 

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from orchestrator.diagnosis import hearsay
 from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.incidents import Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
@@ -38,14 +39,48 @@ class Launch:
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
         self.seen: list[Seen] = []
+        self._died = False
+        self._answering: tuple[object, ...] | None = None
         self._incidents = Incidents()
         self._known: dict[tuple[object, ...], Seen] = {}
 
     def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
         """Take a line in; gives the incidents that it completed. `telling`: whether a patch may look for it."""
+        if not self._is_evidence(line):
+            self.startup.skip(line)
+            self.remarked = False
+            return self._incidents.pass_over(line)
+        serving = self.serving
         self.startup.feed(line)
-        self.remarked = telling and self.remarks.feed(line)
+        self.remarked = telling and not (serving and _of_front(line)) and self.remarks.feed(line)
         return self._incidents.feed(line)
+
+    @property
+    def serving(self) -> bool:
+        """Whether clients may be writing into the log: the server was up, and has not said since that it ended."""
+        return self.startup.up_line is not None and self.startup.stopping is None and not self._died
+
+    def begins(self, line: Line) -> bool:
+        """Whether another launch begins with `line`."""
+        if not self._is_evidence(line):
+            return False
+        if self.serving:
+            return self.startup.restarts(line)
+        return self.startup.begins(line) or (_begins_again(line) and self.failed_once)
+
+    def _is_evidence(self, line: Line) -> bool:
+        """Whether no client can have worded a line.
+
+        While there are clients, no record counts that stands inside another one's raw line, or that comes in another
+        dress than the milestones of the launch; a kernel's word among them is one about the machine.
+        """
+        header = (line.process, line.pid, line.level, line.time, line.file)
+        if line.hearsay:
+            self._answering = header if line.message.startswith(hearsay.GOES_ON) else None
+            return False
+        if line.level and header == self._answering:
+            return False
+        return not self.serving or line.dress in self.startup.dresses or _of_kernel(line)
 
     def expire(self, number: int) -> list[Incident]:
         """The incidents that the line of that number can no longer go on with."""
@@ -64,6 +99,7 @@ class Launch:
         """What is known now, for `keep` alone, and the incidents that are still open."""
         copied = self.next()
         copied.startup, copied.remarks = self.startup, self.remarks
+        copied._died = self._died
         copied._known = {
             key: Seen(seen.incident, [*seen.processes], seen.lines) for key, seen in self._known.items()
         }
@@ -76,6 +112,11 @@ class Launch:
 
     def keep(self, incident: Incident) -> None:
         """Remember an incident, folded into one that told the same."""
+        self._died = self._died or (
+            incident.of_engine
+            and incident.fatal
+            and incident.first_line > (self.startup.up_line or incident.last_line)
+        )
         root = incident.root
         told = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
         key = (incident.role, incident.kind, root.exception, told)
@@ -145,7 +186,7 @@ class Following:
         for incident in expired:
             self._launch = _kept(self._launch, incident)
         launch = self._launch
-        if launch.startup.begins(line) or (_begins_again(line) and launch.failed_once):
+        if launch.begins(line):
             self._launch = launch.next()
             self._launch.remarks.take_over(launch.remarks, after=launch.last_incident)
         done = self._launch.feed(line, telling=telling)
@@ -180,9 +221,21 @@ def _begins_again(line: Line) -> bool:
     return StartUp.is_start(line) or is_usage(line)
 
 
+def _of_kernel(line: Line) -> bool:
+    return line.dress in ("kernel ", "dmesg ") and line.process is None and line.level is None
+
+
+def _of_front(line: Line) -> bool:
+    """Whether a process says it that repeats what clients send; of what has no header nobody knows who says it."""
+    return (line.process or "").lower().startswith("apiserver") or (
+        line.process is None and line.level is not None
+    )
+
+
 def _kept(launch: Launch, incident: Incident) -> Launch:
     """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
-    if incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
+    believed = incident.of_engine or not launch.serving
+    if believed and incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
         launch = launch.next()
     launch.keep(incident)
     return launch

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.diagnosis.hearsay import worded_by_a_client
+
 LONGEST = 64 * 1024
 """Bytes of one raw line that are kept; an engine configuration takes about 6 KiB."""
 
@@ -21,7 +23,9 @@ class Line:
     """One record of a log.
 
     `number` is 1-based in the file. `process`, `pid`, `level`, `time` ("MM-DD HH:MM:SS") and `file`
-    ("core.py:97") are None where the line does not say; `message` is the rest, without colours.
+    ("core.py:97") are None where the line does not say; `message` is the rest, without colours. `hearsay`: a client of
+    the server may have worded it. `dress` is what the record came in (carriers, JSON, VLLM_LOGGING_PREFIX), which all
+    records of a log share; None where it was cut out of the middle of a raw line.
     """
 
     number: int
@@ -31,22 +35,25 @@ class Line:
     time: str | None
     file: str | None
     message: str
+    hearsay: bool = False
+    dress: str | None = ""
 
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
 _CARRIER = re.compile(
     r"""(?:
-      (?:[a-z0-9][a-z0-9.-]*\ )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?
+      (?P<docker>(?:[a-z0-9][a-z0-9.-]*\ )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?)
                                                                      # docker logs -t, Kubernetes, stern
-    | (?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ [\w@.:/-]+\[\d+\]:\ ?   # journald, syslog
-    | (?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ kernel:\ (?:\[\ *\d+\.\d+\]\ )?
-    | \[(?:\ *\d+\.\d{6}|[A-Z][a-z]{2}\ [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ \d{4})\]\       # dmesg
-    | \[pod/[^\]\s]+\]\ ?                                            # kubectl logs --prefix
-    | [A-Za-z0-9][\w.-]*\ +\|\ ?                                     # compose
+    | (?P<journal>(?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ [\w@.:/-]+\[\d+\]:\ ?)   # journald, syslog
+    | (?P<kernel>(?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ kernel:\ (?:\[\ *\d+\.\d+\]\ )?)
+    | (?P<dmesg>\[(?:\ *\d+\.\d{6}|[A-Z][a-z]{2}\ [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ \d{4})\]\ )
+    | (?P<pod>\[pod/[^\]\s]+\]\ ?)                                     # kubectl logs --prefix
+    | (?P<compose>(?:[A-Za-z0-9][\w.-]*|\[[A-Za-z0-9][\w.-]*\])\ +\|\ ?)
     )""",
     re.VERBOSE,
 )
+_LOGFMT = re.compile(r'time="[^"]*" level=\w+ msg=(?P<message>"(?:[^"\\]|\\.)*")(?: \w+=\S*)*$')
 _PROCESS = re.compile(
     r"\((?P<name>[^()]*?)(?: \+\w+| pid=(?P<pid>\d+))?(?P<ip>, ip=[^()\s]+)?(?:, actor_name=\w+)?\) ?"
 )
@@ -57,8 +64,13 @@ _LEVEL_WORDS = tuple(f"{level} " for level in _LEVELS.split("|"))
 _HEADER = re.compile(
     rf"(?P<level>{_LEVELS}) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<file>[^\]\[\s:]+:\d+)\] ?"
 )
-_OWN_PREFIX = re.compile(rf"\S.{{0,78}}? (?=(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[)")
-"""What VLLM_LOGGING_PREFIX puts before a record."""
+_OWN_PREFIX = re.compile(
+    rf"(?!(?:{_LEVELS}):)[^\s'\"][^'\"]{{0,78}}? (?=(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[)"
+)
+"""What VLLM_LOGGING_PREFIX puts before a record; uvicorn's records have a header of their own, and no prefix quotes."""
+_FRONT = ("APIServer", "ApiServer")
+"""Processes that print what clients send: none of them speaks for another process."""
+_OF_ENGINE = re.compile(r"\((?:Worker|EngineCore|Vllm|Ray)[^()]* pid=\d+[^()]*\) ")
 _RANK = re.compile(r"\[(rank\d+)\]: ?")
 _NATIVE = re.compile(
     r"""(?:
@@ -69,6 +81,8 @@ _NATIVE = re.compile(
     )""",
     re.VERBOSE,
 )
+_UVICORN = re.compile(rf"(?:{_LEVELS}): +")
+_LEVEL_FIRST = re.compile(rf"(?:{_LEVELS})[: ]")
 _LETTERS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL", "C": "CRITICAL"}
 _GLUED = re.compile(rf"(?<=.)(?<!\) )(?=\([A-Za-z][^()]* pid=\d+[^()]*\) (?:{_LEVELS}) \d\d-\d\d )")
 _JSON = ('{"', '{ "')
@@ -119,13 +133,40 @@ def parse_all(raw: bytes, number: int) -> tuple[Line, ...]:
     text = raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    if text.startswith(_JSON) and (unpacked := _unpacked(text, number)):
+    return _undressed(text, number, "")
+
+
+def _undressed(text: str, number: int, dress: str) -> tuple[Line, ...]:
+    if text.startswith(_JSON) and (unpacked := _unpacked(text, number, dress)):
         return unpacked
-    parts = _shown(_without_carrier(text))
-    return tuple(_record(record, number) for part in parts for record in _unglued(part))
+    if text.startswith('time="') and (logged := _LOGFMT.match(text)):
+        return _undressed(_unescaped(logged["message"]), number, dress + "logfmt ")
+    for _ in range(3):
+        carrier = _CARRIER.match(text)
+        if not carrier:
+            break
+        dress, text = f"{dress}{carrier.lastgroup} ", text[carrier.end() :]
+    return _records(text, number, dress)
 
 
-def _unpacked(text: str, number: int) -> tuple[Line, ...] | None:
+def _records(text: str, number: int, dress: str) -> tuple[Line, ...]:
+    """What several wrote into one raw line; whoever gave his record a header owns the rest of the raw line."""
+    found: list[Line] = []
+    for part in _shown(text):
+        found += (_record(record, number, None if found else dress) for record in _unglued(part))
+        if found[-1].level is not None or found[-1].hearsay or _UVICORN.match(found[-1].message):
+            break
+    return tuple(found)
+
+
+def _unescaped(quoted: str) -> str:
+    try:
+        return str(json.loads(quoted))
+    except ValueError:
+        return quoted[1:-1]
+
+
+def _unpacked(text: str, number: int, dress: str) -> tuple[Line, ...] | None:
     """The records of a line that is a JSON object: docker's own log files, or a logger that writes JSON."""
     try:
         value = json.loads(text)
@@ -134,17 +175,21 @@ def _unpacked(text: str, number: int) -> tuple[Line, ...] | None:
     if not isinstance(value, dict):
         return None
     wrapped = value.get("log")
-    if isinstance(wrapped, str) and "stream" in value:
-        return parse_all(wrapped.encode("utf-8", "replace"), number)
+    if isinstance(wrapped, str) and value.get("stream") in ("stdout", "stderr"):
+        return _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ")
     message, level, file, process, told = (_first(value, names) for names in _KEYS)
     if message is None:
         return None
     time = str(value.get("asctime") or value.get("timestamp") or "")
-    said = f"{message}\n{told}" if told else message
     severity = _SEVERITIES.get((level or "").upper(), (level or "").upper()) or None
+    hearsay = worded_by_a_client(severity, file, message)
+    said = f"{message}\n{told}" if told else message
+    keys = ",".join(name for names in _KEYS[:-1] for name in names if name in value)
     return tuple(
-        Line(number, process, None, severity, time, file or "", each.rstrip())
-        for each in said.splitlines() or [""]
+        Line(
+            number, process, None, severity, time, file or "", each.rstrip(), hearsay, f"{dress}json {keys} "
+        )
+        for each in said.split("\n")
     )
 
 
@@ -157,16 +202,25 @@ def _unglued(text: str) -> list[str]:
     first = text.find(" pid=")
     if first < 0 or (text[0] == "(" and text.find(" pid=", first + 1) < 0):
         return [text]
-    return _GLUED.split(text)
+    records: list[str] = []
+    for piece in _GLUED.split(text):
+        if records and not _may_break_off(records[-1]):
+            records[-1] += piece
+        else:
+            records.append(piece)
+    return records
 
 
-def _without_carrier(text: str) -> str:
-    for _ in range(3):
-        found = _CARRIER.match(text)
-        if not found:
-            break
-        text = text[found.end() :]
-    return text
+def _may_break_off(record: str) -> bool:
+    """Whether another process's record may have been written into the middle of this one.
+
+    An engine's process, or output without a header: not an API server, which repeats what clients send, and not what
+    quotes something. A glued line that cannot be told from a forged one stays one line.
+    """
+    if record.count("'") % 2 or record.count('"') % 2:
+        return False
+    headed = record.startswith("(") or _LEVEL_FIRST.match(record)
+    return not headed or _OF_ENGINE.match(record) is not None
 
 
 def _shown(text: str) -> list[str]:
@@ -179,10 +233,10 @@ def _shown(text: str) -> list[str]:
     return [part for part in parts[:-1] if not _PROGRESS.search(part)] + [parts[-1]]
 
 
-def _record(text: str, number: int) -> Line:
+def _record(text: str, number: int, dress: str | None) -> Line:
     process: str | None = None
     pid: int | None = None
-    while text.startswith("("):
+    while text.startswith("(") and not (process or "").startswith(_FRONT):
         found = _PROCESS.match(text)
         if not found or not (found["pid"] or found["ip"] or found["name"] in _OF_RAY):
             break
@@ -195,31 +249,32 @@ def _record(text: str, number: int) -> Line:
         and any(level in text for level in _LEVEL_WORDS)
         and (own := _OWN_PREFIX.match(text))
     ):
+        dress = f"{dress}{own[0]}" if dress is not None else None
         text = text[own.end() :]
         header = _HEADER.match(text)
     if header:
-        return Line(
-            number,
-            process,
-            pid,
-            header["level"],
-            header["time"],
-            header["file"],
-            text[header.end() :].rstrip(),
-        )
+        level, time, file = header["level"], header["time"], header["file"]
+        message = text[header.end() :].rstrip()
+        hearsay = worded_by_a_client(level, file, message)
+        return Line(number, process, pid, level, time, file, message, hearsay, dress)
     if rank := _RANK.match(text):
         process, text = process or rank[1], text[rank.end() :]
     if (" [" in text or text[:1] in "[2IWEF") and (native := _NATIVE.match(text)):
-        return _of_library(text, number, process, pid, native)
-    return Line(number, process, pid, None, None, None, text.rstrip())
+        return _of_library(text, number, process, pid, native, dress)
+    message = text.rstrip()
+    hearsay = worded_by_a_client(None, None, message)
+    return Line(number, process, pid, None, None, None, message, hearsay, dress)
 
 
-def _of_library(text: str, number: int, process: str | None, pid: int | None, prefix: re.Match[str]) -> Line:
+def _of_library(
+    text: str, number: int, process: str | None, pid: int | None, prefix: re.Match[str], dress: str | None
+) -> Line:
     """A record of a library that does not log through Python."""
     own = prefix["nccl"] or prefix["pid"]
     level = prefix["level"] or _LETTERS.get(prefix["glog"] or prefix["ray"] or "")
     file = prefix["file"] or prefix["at"] or prefix["by"]
     name = process or prefix["name"]
-    return Line(
-        number, name, pid or (int(own) if own else None), level, None, file, text[prefix.end() :].rstrip()
-    )
+    pid = pid or (int(own) if own else None)
+    message = text[prefix.end() :].rstrip()
+    hearsay = worded_by_a_client(level, file, message)
+    return Line(number, name, pid, level, None, file, message, hearsay, dress)

@@ -7,10 +7,11 @@ traceback is open. The rest is counted and passed over. The outcome is that of r
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from orchestrator.diagnosis import incidents, startup
+from orchestrator.diagnosis import hearsay, incidents, startup
 from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following, Launch
 from orchestrator.diagnosis.lines import LONGEST, parse_all, without_colours
@@ -38,7 +39,8 @@ class Scanner:
         self.following = Following(watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
-        self._gate = Gate([*startup.TELLING, *incidents.TELLING, *watched.patterns])
+        words = [re.escape(hearsay.GOES_ON), *startup.TELLING, *incidents.TELLING]
+        self._gate = Gate([*words, *watched.patterns])
         self._held = b""
         self._searched = 0
         self._number = 0
@@ -62,7 +64,8 @@ class Scanner:
         block, self._held, self._searched = self._held, self._held[end:], 0
         self._hits = None
         self._read(block, 0, end)
-        raw = self._tail.rpartition(b"\n")[0].split(b"\n")[-TAIL_LINES:]
+        whole = self._tail.partition(b"\n")[2] if len(self._tail) == _TAIL else self._tail
+        raw = whole.rpartition(b"\n")[0].split(b"\n")[-TAIL_LINES:]
         last = self._number - len(raw) + 1
         lines = (line for number, each in enumerate(raw, last) for line in parse_all(each, number))
         self.following.tail.extend(lines)

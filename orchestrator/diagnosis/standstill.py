@@ -45,7 +45,11 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool]) -> Standst
     times = [moment for line in beats if (moment := _moment(line.time)) is not None]
     if not times:
         return Standstill()
-    running = [int(found["running"]) for line in beats if (found := _IDLE_ENGINE.search(line.message))]
+    running = [
+        int(found["running"])
+        for line in beats
+        if line.level and not line.hearsay and (found := _IDLE_ENGINE.search(line.message))
+    ]
     seconds = (times[0] - times[-1]).total_seconds()
     return Standstill(max(0.0, seconds), bool(running) and min(running) > 0)
 

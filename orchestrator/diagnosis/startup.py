@@ -85,6 +85,10 @@ _CAPABILITY = re.compile(
     r"Device capability (?P<capability>\d+\.\d+) not supported|compute capability (?P<also>\d+\.\d)\b"
 )
 _BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]+) (?:attention )?backend")
+_STARTERS = re.compile(
+    r"(?:^|[./])(?:utils|api_utils|api_server|arg_utils|launcher|serve)(?:\.py)?(?::\d+)?$"
+)
+"""The files of vLLM (0.6 to 0.33) that say with which version and arguments a server starts."""
 _STOPPING = re.compile(
     r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown triggered)|^INFO: +Shutting down$"
 )
@@ -123,6 +127,8 @@ class StartUp:
         self.stalled = 0
         self.engine_line: int | None = None
         self.reached: dict[str, int] = {}
+        self.dresses: set[str | None] = set()
+        """What the milestones of this launch came in."""
         self._listed = False
 
     @property
@@ -154,12 +160,13 @@ class StartUp:
     def is_start(line: Line) -> bool:
         """Whether `line` is one that an API server says when it starts, or a shell that starts one."""
         text = line.message
-        if text[:1] in _PROMPTS and _COMMAND.match(text):
+        if text[:1] in _PROMPTS and line.level is None and _COMMAND.match(text):
             return True
         if not (" version " in text or "args: " in text):
             return False
         child = (line.process or "").startswith(("Engine", "Worker", "Vllm", "Ray"))
-        return not child and _START.search(text) is not None
+        # what stands further inside is a quotation
+        return not child and _START.match(text) is not None
 
     def begins(self, line: Line) -> bool:
         """Whether another launch begins with `line`, while this one has begun already."""
@@ -170,9 +177,15 @@ class StartUp:
         other = line.pid is not None and self.api_pid is not None and line.pid != self.api_pid
         return other or self.phase.name not in ("starting", "configuring")
 
+    def restarts(self, line: Line) -> bool:
+        """Whether another launch begins with `line` while this one serves: the program itself says so in a record."""
+        said = line.level == "INFO" and line.file is not None and _STARTERS.search(line.file) is not None
+        return said and self.begins(line)
+
     def skip(self, last: Line) -> None:
         """Take note of the last of some lines that change nothing else."""
-        self.last, self.stalled = last, 0
+        if last.message.strip():
+            self.last, self.stalled = last, 0
 
     def feed(self, line: Line) -> Phase:
         """Take a line in and give the phase after it."""
@@ -180,17 +193,26 @@ class StartUp:
         if text.strip():
             self.stalled = self.stalled + 1 if _STALL in text else 0
             self.last = line
+        if self.up_line is not None:
+            # what a launch is was said before anybody could send it a request
+            self._notice_stop(line)
+            return self.phase
         found = _MILESTONES.search(text) if any(hint in text for hint in _HINTS) else None
         if found:
+            self.dresses.add(line.dress)
             self._advance(str(found.lastgroup).replace("_", " "), line)
             self._read(line)
         elif text[:1] in _PROMPTS and _COMMAND.match(text):
             self._command(text)
         elif "data type to store kv cache" in text or "capability" in text or "backend" in text:
             self._read_details(text, line.number)
-        elif self.stopping is None and "hut" in text and _STOPPING.search(text):
-            self.stopping = line
+        else:
+            self._notice_stop(line)
         return self.phase
+
+    def _notice_stop(self, line: Line) -> None:
+        if self.stopping is None and "hut" in line.message and _STOPPING.search(line.message):
+            self.stopping = line
 
     def _advance(self, name: str, line: Line) -> None:
         if PHASES.index(name) < PHASES.index(self.phase.name):

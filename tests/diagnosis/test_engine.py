@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.data_folders import shipped
@@ -196,6 +196,7 @@ def test_any_bytes_have_a_verdict(lines: list[bytes]) -> None:
     assert said(lines).verdict in ("starting", "unknown_fault", "fault", "healthy")
 
 
+@settings(deadline=None)
 @given(st.integers(0, 49_000), st.integers(0, 49_000))
 def test_a_piece_of_a_log_never_gets_another_remedy(start: int, end: int) -> None:
     piece = b"\n".join(log("mla-fp8kv-kimi-k25-tp8"))[start:end].split(b"\n")

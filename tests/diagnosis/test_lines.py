@@ -73,10 +73,10 @@ def test_the_time_is_kept_as_printed() -> None:
 
 
 def test_two_processes_in_one_line() -> None:
-    raw = b"(W_TP2 pid=6) ERROR 10-15 02:09:24 [m.py:783]     self.at(W_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:764] Bad: x"
+    raw = b"(Worker_TP2 pid=6) ERROR 10-15 02:09:24 [m.py:783]     self.at(Worker_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:764] Bad: x"
     first, second = parse_all(raw, 74)
-    assert shape(first) == ("W_TP2", 6, "ERROR", "m.py:783", "    self.at")
-    assert shape(second) == ("W_TP0", 3, "ERROR", "m.py:764", "Bad: x")
+    assert shape(first) == ("Worker_TP2", 6, "ERROR", "m.py:783", "    self.at")
+    assert shape(second) == ("Worker_TP0", 3, "ERROR", "m.py:764", "Bad: x")
     assert first.number == second.number == 74
 
 
