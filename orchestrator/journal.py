@@ -14,7 +14,7 @@ download, clean, ...   for people to read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -110,26 +110,101 @@ class History:
 
 
 def fold(records: Iterable[Mapping[str, Any]]) -> History:
-    """The history that the records, oldest first, add up to; unknown records change nothing."""
+    """The history that the records, oldest first, add up to; unknown and broken records change nothing."""
     history = History()
     for record in records:
+        if not sound(record):
+            continue
         step = _STEPS.get(str(record.get("action")))
         if step is not None:
             history = step(history, record)
-        history = replace(history, machine=record.get("machine") or history.machine)
+        machine = record.get("machine")
+        history = replace(history, machine=machine if isinstance(machine, str) else history.machine)
     return history
+
+
+def sound(record: Any) -> bool:
+    """Whether a record says what one of its action must, each in its type; one of an unknown action always does."""
+    if not isinstance(record, dict) or not isinstance(record.get("action"), str):
+        return False
+    required, optional = _SHAPES.get(record["action"], ({}, {}))
+    return all(fits(record.get(key)) for key, fits in required.items()) and all(
+        fits(record[key]) for key, fits in optional.items() if key in record
+    )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int and 0 < value < 1 << 31
+
+
+def _are_settings(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_text_or_none, value.values()))
+
+
+def _are_files(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(file, dict)
+        and all(_is_text(file.get(key)) for key in ("name", "before", "after"))
+        and "/" not in file["name"]
+        and _is_text_or_none(file.get("symlink"))
+        for file in value
+    )
+
+
+def _is_list_or_none(value: Any) -> bool:
+    return value is None or isinstance(value, list)
+
+
+_Shape = Mapping[str, Callable[[Any], bool]]
+_SHAPES: Mapping[str, tuple[_Shape, _Shape]] = {
+    "launch": ({"launch": _is_number}, {}),
+    "outcome": (
+        {"launch": _is_number, "result": _is_text},
+        {"cause": _is_text_or_none, "finding": _is_text_or_none},
+    ),
+    "patch": (
+        {"patch": _is_text, "folder": _is_text},
+        {
+            "files": _are_files,
+            "flags": _are_settings,
+            "environment": _are_settings,
+            "cause": _is_text,
+            "way": _is_text,
+        },
+    ),
+    "revert": ({"patch": _is_text}, {"folder": _is_text}),
+    "consent": (
+        {"consent": _is_text},
+        {
+            "repository": _is_text,
+            "revision": _is_text,
+            "commit": _is_text_or_none,
+            "code": _are_settings,
+        },
+    ),
+    "stop": ({}, {"ended": _is_list_or_none, "shm_removed": _is_list_or_none}),
+}
+"""By action, what a record must say and what it may."""
 
 
 def _launch(history: History, record: Mapping[str, Any]) -> History:
     return replace(
-        history, launch=int(record["launch"]), attempts=history.attempts + 1, outcome=None, cleaned=False
+        history, launch=record["launch"], attempts=history.attempts + 1, outcome=None, cleaned=False
     )
 
 
 def _outcome(history: History, record: Mapping[str, Any]) -> History:
-    launch, result = int(record["launch"]), str(record["result"])
     from_outside = bool(record.get("from_outside"))
-    outcome = Outcome(launch, result, str(record.get("cause", "")), record.get("finding"), from_outside)
+    cause, finding = record.get("cause") or "", record.get("finding")
+    outcome = Outcome(record["launch"], record["result"], cause, finding, from_outside)
     if outcome.launch != history.launch:
         return history
     if outcome.result != "healthy":  # a launch may be looked at again, and is killed once
@@ -208,7 +283,7 @@ def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:
     started: dict[int, datetime] = {}
     usual = None
     for record in records:
-        moment = _moment(record)
+        moment = _moment(record) if sound(record) else None
         if moment is None:
             continue
         if record.get("action") == "launch":
@@ -222,7 +297,9 @@ def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:
 
 
 def _moment(record: Mapping[str, Any]) -> datetime | None:
+    """When it was written, host time; None where that is not said with its zone."""
     try:
-        return datetime.fromisoformat(str(record.get("at")))
+        moment = datetime.fromisoformat(str(record.get("at")))
     except ValueError:
         return None
+    return None if moment.tzinfo is None else moment

@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import codecs
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from orchestrator.checkpoint import json_spans
+from orchestrator.errors import CheckpointError
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
-from orchestrator.journal import History, Outcome, fold
+from orchestrator.journal import History, Outcome, fold, sound
 from orchestrator.playbook import Playbook
 from orchestrator.ssh.host import Host
 
@@ -44,7 +45,6 @@ class Checkpoint:
     configs: Mapping[str, bytes]
     broken: Mapping[str, str]
     """Config files that are no JSON objects, and how that shows: nothing can be said about them."""
-    too_large: tuple[str, ...]
     unreadable: Mapping[str, str]
     """Config files that are there and cannot be read, and why."""
     index: Mapping[str, Any] | None
@@ -57,8 +57,7 @@ class Checkpoint:
         """Config files of which nothing can be told, and why: nothing may be planned as if they were not there."""
         return {
             **self.broken,
-            **dict.fromkeys(self.too_large, "is too large to be a model's config"),
-            **{name: f"cannot be read: {why}" for name, why in self.unreadable.items()},
+            **self.unreadable,
         }
 
     @property
@@ -147,7 +146,7 @@ class Survey:
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
-    """Read everything in one round trip, but for the facts where they are known; only makes the state folder."""
+    """Read everything in one round trip, but for the facts where they are known; changes nothing."""
     python = playbook.engine.python
     request = {
         "checkpoint": {"folder": playbook.folder, "playbook": playbook.name},
@@ -199,9 +198,16 @@ def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
         started_at=process.get("started_at"),
         shm=seen["shm"],
         # a home folder shared between machines holds the records of all of them
-        journal=tuple(record for record in seen["journal"] if record.get("machine") == seen["machine"]),
+        journal=tuple(map(_told, (one for one in seen["journal"] if one.get("machine") == seen["machine"]))),
     )
     return observed, fold(observed.journal)
+
+
+def _told(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record as every reader may take it: one that does not say what its action must is of no action known."""
+    if sound(record):
+        return record
+    return {"at": record.get("at"), "machine": record["machine"], "action": "unreadable", "record": record}
 
 
 def endpoint_of(playbook: Playbook) -> dict[str, Any]:
@@ -223,7 +229,6 @@ def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
         owned_by_us=found["owned_by_us"],
         configs={name: content for name, content in configs.items() if name not in broken},
         broken=broken,
-        too_large=tuple(found["too_large"]),
         unreadable=found["unreadable"],
         index=found["index"],
         manifest=found["manifest"],
@@ -237,8 +242,8 @@ def _flaw(content: bytes) -> str:
     if content.startswith(codecs.BOM_UTF8):
         return "begins with a byte order mark, at which every engine stops"
     try:
-        found = json.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError):
+        found = json_spans.value(content, name="")
+    except CheckpointError:
         found = None
     return "" if isinstance(found, dict) else "is no JSON object"
 

@@ -54,7 +54,6 @@ NO_FILES = Checkpoint(
     owned_by_us=False,
     configs={},
     broken={},
-    too_large=(),
     unreadable={},
     index=None,
     manifest=None,

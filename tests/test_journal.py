@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.journal import FileChange, Outcome, fold, usual_seconds
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.journal import FileChange, History, Outcome, fold, sound, usual_seconds
+from orchestrator.report.history import words
 
 
 def patch(**more: Any) -> dict[str, Any]:
@@ -100,3 +105,81 @@ def test_how_long_a_launch_took_the_last_time() -> None:
     assert usual_seconds(records) == 180.0
     assert usual_seconds([*records, at(10, launch(2)), at(12, outcome(2, "healthy"))]) == 120.0
     assert usual_seconds([launch(1), outcome(1, "healthy")]) is None
+
+
+GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment={"B": "1"}), launch(2)]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"action": "launch"},
+        {"action": "launch", "launch": "x"},
+        {"action": "launch", "launch": "7"},
+        {"action": "launch", "launch": True},
+        {"action": "launch", "launch": -1},
+        {"action": "launch", "launch": float("inf")},
+        {"action": "outcome", "launch": 2},
+        {"action": "outcome", "launch": [2], "result": "healthy"},
+        {"action": "outcome", "launch": 2, "result": None},
+        {"action": "outcome", "launch": 2, "result": "failed", "finding": ["x"]},
+        {"action": "patch", "patch": "x"},
+        {"action": "patch", "folder": "/models/k"},
+        {"action": "patch", "patch": {}, "folder": "/models/k"},
+        patch(files=3),
+        patch(files=[3]),
+        patch(files=[{"name": "config.json"}]),
+        patch(files=[{"name": "../../.ssh/authorized_keys", "before": "a", "after": "b"}]),
+        patch(files={"name": "config.json"}),
+        patch(flags=["--x"]),
+        patch(flags={"--x": 3}),
+        patch(environment=None),
+        patch(cause=3),
+        {"action": "revert"},
+        {"action": "revert", "patch": ["fp8-kv-mla"]},
+        {"action": "revert", "patch": "fp8-kv-mla", "folder": 3},
+        {"action": "stop", "ended": 3},
+        {"action": ["launch"], "launch": 7},
+        {"action": None},
+        {},
+        [],
+        "launch",
+        None,
+        3.5,
+    ],
+)
+def test_a_broken_record_changes_nothing(broken: Any) -> None:
+    assert not sound(broken)
+    assert fold([*GOOD[:2], broken, *GOOD[2:]]) == fold(GOOD)
+    assert usual_seconds([broken, *GOOD]) is None
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["a", "config.json", "healthy"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = ("launch", "result", "cause", "finding", "patch", "folder", "files", "flags", "environment", "way", "at", "machine", "by_person", "why", "ended",
+        "shm_removed", "survivors")  # fmt: skip
+FILE = st.fixed_dictionaries({}, optional=dict.fromkeys(("name", "before", "after", "symlink"), JSON))
+RECORD = st.fixed_dictionaries(
+    {
+        "action": st.sampled_from(["launch", "outcome", "patch", "revert", "stop", "stop_failed", "clean"])
+        | JSON
+    },
+    optional={key: JSON | st.lists(FILE, max_size=2) | st.integers(1, 3) for key in KEYS},
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(RECORD | JSON, max_size=6))
+def test_no_record_does_more_than_be_passed_over(records: list[Any]) -> None:
+    assert isinstance(fold(records), History)
+    usual_seconds(records)
+    for record in filter(sound, records):
+        words(record)

@@ -79,7 +79,7 @@ NOT_RECORDED = Reached("launch", "os.rename", "process.json", 2)
 CLEANED = Reached("stop", "open", "journal.jsonl")
 
 STRIKES = [
-    *around("survey", "look at", 0, Reached("look", "open", "journal.jsonl")),
+    *around("survey", "look at", 0, Reached("look", "open", "boot_id")),
     *around("lock", "lock", 1, Reached("lock", "os.truncate", "")),
     *around("download", "download", 2, "download", scenario="fresh"),
     *around("verify", "verify", 0, Reached("verify", "open", "model-00003"), scenario="fresh"),

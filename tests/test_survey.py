@@ -13,7 +13,6 @@ FOUND = {
     "owner_uid": 0,
     "owned_by_us": True,
     "configs": {},
-    "too_large": [],
     "unreadable": {},
     "index": None,
     "manifest": None,
@@ -33,11 +32,8 @@ def test_a_config_that_says_nothing_is_broken_and_not_absent(content: bytes) -> 
 
 
 def test_a_config_that_was_not_read_is_not_absent_either() -> None:
-    found = checkpoint({**FOUND, "too_large": ["config.json"], "unreadable": {"a.json": "Is a directory"}})
-    assert found.unusable == {
-        "config.json": "is too large to be a model's config",
-        "a.json": "cannot be read: Is a directory",
-    }
+    found = checkpoint({**FOUND, "unreadable": {"a.json": "is a folder, not a regular file"}})
+    assert found.unusable == {"a.json": "is a folder, not a regular file"}
 
 
 def test_a_byte_order_mark_is_named_since_no_engine_reads_past_it() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+_LARGEST = 1 << 40
 Attention = Literal["mla", "sparse-mla", "gqa", "hybrid", "sliding", "other"]
 
 
@@ -141,5 +142,6 @@ def _slides(part: Mapping[str, Any]) -> bool:
 
 
 def _int(part: Mapping[str, Any], key: str) -> int | None:
+    """A count or length; None for what can be none, such as a negative one or one of a thousand digits."""
     value = part.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    return value if type(value) is int and 0 <= value < _LARGEST else None

@@ -16,6 +16,8 @@ from orchestrator.errors import CheckpointError
 Path = tuple[str | int, ...]
 """Where a value stands: member names and array indexes from the top."""
 
+DEEPEST = 100
+"""Levels of objects and arrays inside each other; a config has ten, and Python's stack ends at some hundreds."""
 _MARK = "\ufeff"
 """A byte order mark: Python's `json`, with which transformers and vLLM read, refuses a text that begins with it."""
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -43,13 +45,12 @@ def decode(data: bytes, *, name: str) -> str:
         raise broken(name, "not UTF-8", line, column) from error
     if text.startswith(_MARK):
         raise broken(name, "begins with a byte order mark, at which every engine stops", 1, 1)
+    if (deep := _too_deep(text)) is not None:
+        raise broken(name, f"nested too deeply to be read, more than {DEEPEST} levels", *_place(text, deep))
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         raise broken(name, f"not JSON: {error.msg}", error.lineno, error.colno) from error
-    except RecursionError as error:
-        line, column = _deepest(text)
-        raise broken(name, "nested too deeply to be read", line, column) from error
     except ValueError as error:  # an integer of thousands of digits
         raise broken(name, f"not readable: {error}", 1, 1) from error
     return text
@@ -164,13 +165,16 @@ def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def _deepest(text: str) -> tuple[int, int]:
-    depth, most, offset = 0, 0, 0
+def _too_deep(text: str) -> int | None:
+    """Where the first value begins that lies too deep."""
+    if text.count("{") + text.count("[") <= DEEPEST:
+        return None
+    depth = 0
     for token in _TOKEN.finditer(text):
         depth += (token.group() in ("{", "[")) - (token.group() in ("}", "]"))
-        if depth > most:
-            most, offset = depth, token.start()
-    return _place(text, offset)
+        if depth > DEEPEST:
+            return token.start()
+    return None
 
 
 def _checked(before: str, after: str, path: Path, name: str, *, gone: bool, new: bool = False) -> bytes:

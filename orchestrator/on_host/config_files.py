@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import removal, state
+from orchestrator.on_host import regular_file, removal, state
 from orchestrator.on_host.refusal import Refusal
 
 LARGEST_BYTES = 64 * 1024 * 1024
@@ -37,6 +37,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     deployment = state.state_folder(request["playbook"])
     folder = Path(request["folder"])
     files = request["files"]
+    for file in files:
+        if os.path.basename(file["name"]) != file["name"]:
+            raise Refusal("bad_request", f"{file['name']!r:.80} is no file of the checkpoint's folder itself")
     sole_writer = (
         _sole_writer(folder, bool(request.get("foreign_folder"))) if files else contextlib.nullcontext()
     )
@@ -162,13 +165,11 @@ def _sweep(folder: Path) -> None:
 
 def _read(path: Path) -> bytes:
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise Refusal("config_missing", f"{path} is not a regular file")
-        if path.stat().st_size > LARGEST_BYTES:
-            raise Refusal("config_too_large", f"{path} has {path.stat().st_size} bytes: not a model config")
-        return path.read_bytes()
-    except OSError as error:
-        raise Refusal("config_missing", f"cannot read {path}: {error.strerror}") from error
+        return regular_file.read(path, LARGEST_BYTES)
+    except regular_file.TooLarge as why:
+        raise Refusal("config_too_large", f"{path} {why}: not a model config") from why
+    except regular_file.Unfit as why:
+        raise Refusal("config_missing", f"{path}: {why}") from why
 
 
 def _sha256(content: bytes) -> str:
@@ -177,8 +178,8 @@ def _sha256(content: bytes) -> str:
 
 def _sha256_of(path: Path) -> str | None:
     try:
-        return _sha256(path.read_bytes())
-    except OSError:
+        return _sha256(regular_file.read(path, LARGEST_BYTES))
+    except regular_file.Unfit:
         return None
 
 
@@ -196,7 +197,7 @@ def _backup(deployment: Path, digest: str, path: Path) -> bytes:
     target = deployment / "backups" / digest
     if _sha256_of(target) != digest:
         raise Refusal("backup_missing", f"the original of {path} is missing or damaged in {target.parent}")
-    return target.read_bytes()
+    return _read(target)
 
 
 def _exchange_all(changes: list[tuple[Path, bytes, bytes]]) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from orchestrator.on_host import hub_errors, hub_fetch, procs, secrets, state
+from orchestrator.on_host import hub_errors, hub_fetch, procs, regular_file, secrets, state
 from orchestrator.on_host.refusal import Refusal
 
 _PATIENCE_SECONDS = 0.3
@@ -43,7 +43,10 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     "failed", "stopped" (ended without a word) or "none"; `last` is the last line of progress.
     """
     room = state.state_folder(request["playbook"]) / "download"
-    room.mkdir(mode=0o700, exist_ok=True)
+    try:
+        room.mkdir(mode=0o700, exist_ok=True)
+    except FileExistsError:
+        raise Refusal("state_folder", f"{room} is not a folder; move it away") from None
     action = request["action"]
     if action == "start":
         return _start(request, room)
@@ -55,7 +58,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _status(room: Path) -> dict[str, Any]:
-    with open(room / "lock", "a+b") as lock:
+    with os.fdopen(state.opened(room / "lock", os.O_RDWR), "r+b") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -94,7 +97,7 @@ def _detached(request: dict[str, Any], room: Path, writing: int) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.chdir("/")
-        log = os.open(room / "download.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = state.opened(room / "download.log", os.O_WRONLY | os.O_APPEND)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for target, source in ((0, nothing), (1, log), (2, log)):
             os.dup2(source, target)
@@ -138,7 +141,7 @@ class Hiding(io.TextIOBase):
 
 def _run(request: dict[str, Any], room: Path, tell: Tell) -> dict[str, Any]:
     secrets.remember(request.get("token") or "")
-    descriptor = os.open(room / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = state.opened(room / "lock", os.O_RDWR)
     try:
         if not _acquire(descriptor):
             answer = _answer("running", room, _last_line(room / "progress.jsonl"))
@@ -160,7 +163,7 @@ def _write(path: Path, value: dict[str, Any] | None) -> None:
     """Append a line of progress, or begin the file anew; on a full disk the older lines make room."""
     line = b"" if value is None else (json.dumps(secrets.redacted(value)) + "\n").encode()
     begin = os.O_TRUNC if value is None else 0
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | begin, 0o600)
+    descriptor = state.opened(path, os.O_WRONLY | os.O_APPEND | begin)
     try:
         os.write(descriptor, line)
     except OSError:
@@ -249,13 +252,13 @@ def _note(descriptor: int, request: dict[str, Any], folder: str) -> None:
 def _last_line(path: Path) -> dict[str, Any] | None:
     """The newest line that is whole; {} where there is none yet, None without a file."""
     try:
-        with open(path, "rb") as file:
+        with regular_file.opened(path) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL))
-            lines = file.read().splitlines()
-    except OSError:
+            lines = file.read(2 * _TAIL).splitlines()
+    except (regular_file.Unfit, OSError):
         return None
     for line in reversed(lines):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(line)
             if isinstance(value, dict):
                 return value

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.on_host import launches, oom
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import boot_id, state_folder
+from orchestrator.on_host.state import boot_id, known_folder
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     launch began, null for what cannot be told, kernel: [{pid, name, text}] that the kernel's log says were
     killed since then, null where it cannot be read}.
     """
-    launch = launches.load(state_folder(request["playbook"]), request["launch"])
+    launch = launches.load(known_folder(request["playbook"]), request["launch"])
     if launch is None:
         raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")
     rebooted = launch.boot_id != boot_id()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import hub_files, hub_token, secrets, state
+from orchestrator.on_host import hub_files, hub_token, last_download, secrets, state
 from orchestrator.on_host.hub_errors import TRANSIENT, Failure, code_of, sentence_of
 from orchestrator.on_host.hub_files import RemoteFile
 
@@ -37,7 +37,8 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
         files = hub_files.wanted(info.siblings, request.get("ignore") or ())
     except ValueError as error:
         raise Failure("download_failed", str(error)) from error
-    compared = hub_files.compare(folder, files, request.get("keep") or (), _earlier(room, folder))
+    before = last_download.read(room, folder) or {"files": {}}
+    compared = hub_files.compare(folder, files, request.get("keep") or (), before["files"])
     if compared.foreign:
         raise Failure("foreign_files", _foreign(folder, compared.foreign, request["repository"]))
     todo = compared.fetch
@@ -156,13 +157,6 @@ def _persist(step: Callable[[], Any], what: str, attempts: int, stop: threading.
             if code not in TRANSIENT or attempt + 1 == attempts or halt.wait(FIRST_WAIT_SECONDS * 2**attempt):
                 raise Failure(code, f"{what}: {why}") from error
     raise AssertionError("attempts is at least 1")
-
-
-def _earlier(room: Path, folder: str) -> dict[str, Any]:
-    manifest = state.read_json(room / "manifest.json")
-    if isinstance(manifest, dict) and manifest.get("folder") == folder:
-        return manifest.get("files") or {}
-    return {}
 
 
 def _manifest(request: dict[str, Any], commit: str, folder: str, files: list[RemoteFile]) -> dict[str, Any]:

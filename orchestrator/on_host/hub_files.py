@@ -14,11 +14,12 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from orchestrator.on_host import hub_locks, in_use, removal
-from orchestrator.on_host.shards import Broken, git_blob, inside, shard_tensors
+from orchestrator.on_host import hub_locks, in_use, regular_file, removal
+from orchestrator.on_host.shards import TEXT_LIMIT, Broken, git_blob, inside, opened, shard_tensors
 
 _CACHE = os.path.join(".cache", "huggingface", "download")
 _SILENT_SECONDS = 120.0
+_NOTE_BYTES = 64 << 10
 
 
 class RemoteFile(NamedTuple):
@@ -81,12 +82,8 @@ def compare(
 
 def exactly(folder: str, file: RemoteFile) -> bool:
     """Whether the bytes of a small file are the repository's own, whatever an engine makes of them."""
-    if file.sha256 is not None or file.blob is None:
-        return False
-    try:
-        return git_blob(os.path.join(folder, file.name)) == file.blob
-    except OSError:
-        return False
+    known = file.sha256 is None and file.blob is not None
+    return known and git_blob(os.path.join(folder, file.name)) == file.blob
 
 
 def _is_that(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool:
@@ -107,7 +104,8 @@ def _from_the_hub(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool
         if os.path.exists(_metadata(folder, file.name)):
             return _fetched_as(folder, file.name) is not None
         return before.get("size") == os.path.getsize(path)
-    return git_blob(path) in (before.get("blob"), _noted(folder, file.name))
+    blob = git_blob(path)
+    return blob is not None and blob in (before.get("blob"), _noted(folder, file.name))
 
 
 def sound(folder: str, name: str) -> bool:
@@ -118,11 +116,12 @@ def sound(folder: str, name: str) -> bool:
         if name.endswith(".safetensors"):
             shard_tensors(folder, name)
             return True
-        with open(path, "rb") as file:
+        if name.endswith(".json"):
+            raw = regular_file.read(path, TEXT_LIMIT)
+            json.loads(raw.decode("utf-8"))  # as an engine reads it: no mark, no UTF-16
+        with opened(folder, name) as file:
             head = file.read(1024)
-            if name.endswith(".json"):
-                json.loads((head + file.read()).decode("utf-8"))  # as an engine reads it: no mark, no UTF-16
-    except (Broken, OSError, ValueError, RecursionError):
+    except (Broken, regular_file.Unfit, OSError, ValueError, RecursionError):
         return False
     start = head.lstrip().lower()
     return not start.startswith((b"version https://git-lfs", b"<!doctype html", b"<html"))
@@ -141,10 +140,10 @@ def _fetched_as(folder: str, name: str) -> str | None:
 def _noted(folder: str, name: str) -> str | None:
     """The ETag that huggingface_hub noted when it fetched the file, unless the file changed since."""
     try:
-        with open(_metadata(folder, name), encoding="utf-8") as note:
-            _, etag, stamp = (note.readline().strip() for _ in range(3))
+        note = regular_file.read(_metadata(folder, name), _NOTE_BYTES).decode("utf-8")
+        _, etag, stamp = (line.strip() for line in note.split("\n")[:3])
         changed = os.path.getmtime(os.path.join(folder, name)) - 1 > float(stamp)
-    except (OSError, ValueError):
+    except (regular_file.Unfit, OSError, ValueError):
         return None
     return None if changed else etag
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 from typing import Any
 
-from orchestrator.on_host import code_files, state
-from orchestrator.on_host.shards import inside
+from orchestrator.on_host import code_files, last_download, regular_file, state
+from orchestrator.on_host.shards import TEXT_LIMIT, inside
 from orchestrator.on_host.verify import INDEX
 
 CONFIGS = ("config.json", "hf_quant_config.json", "generation_config.json")
 LIMIT = 16 << 20
 """Bytes of a config file above which it is named as too large instead of sent."""
+_LARGEST = 1 << 62
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     there = os.path.isdir(folder)
     names = sorted(os.listdir(folder)) if there and os.access(folder, os.R_OK | os.X_OK) else []
     owner = os.stat(folder).st_uid if there else None
-    configs, too_large, unreadable = _configs(folder, names)
+    configs, unreadable = _configs(folder, names)
     return {
         "exists": there,
         "folder": folder,
@@ -35,7 +35,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             if os.path.islink(os.path.join(folder, name))
         },
         "configs": configs,
-        "too_large": too_large,
         "unreadable": unreadable,
         "index": _index(folder, names),
         "code": code_files.describe(folder) if there else None,
@@ -44,41 +43,47 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _configs(folder: str, names: list[str]) -> tuple[dict[str, str], list[str], dict[str, str]]:
+def _configs(folder: str, names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The bytes of the config files (base64), and of those that cannot be read why."""
     found: dict[str, str] = {}
-    too_large: list[str] = []
     unreadable: dict[str, str] = {}
     for name in CONFIGS:
         if name not in names:
             continue
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                data = file.read(LIMIT + 1)
-        except OSError as error:
-            unreadable[name] = error.strerror or str(error)
-            continue
-        if len(data) > LIMIT:
-            too_large.append(name)
+            data = regular_file.read(os.path.join(folder, name), LIMIT)
+        except regular_file.Unfit as why:
+            unreadable[name] = str(why)
         else:
             found[name] = base64.b64encode(data).decode("ascii")
-    return found, too_large, unreadable
+    return found, unreadable
 
 
 def _index(folder: str, names: list[str]) -> dict[str, Any] | None:
     """The index's `total_size` (bytes, None where it names none) and which shards are there."""
     if INDEX not in names:
         return None
+    index = regular_file.read_json(os.path.join(folder, INDEX), TEXT_LIMIT)
     try:
-        with open(os.path.join(folder, INDEX), "rb") as file:
-            index = json.load(file)
         shards = sorted({name for name in index["weight_map"].values() if inside(name)})
         total = (index.get("metadata") or {}).get("total_size")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         return {"total_size": None, "shards": [], "present": [], "missing": [], "broken": True}
     present = [name for name in shards if os.path.isfile(os.path.join(folder, name))]
     missing = [name for name in shards if name not in present]
-    size = int(total) if isinstance(total, (int, float)) else None
-    return {"total_size": size, "shards": shards, "present": present, "missing": missing, "broken": False}
+    return {
+        "total_size": _size(total),
+        "shards": shards,
+        "present": present,
+        "missing": missing,
+        "broken": False,
+    }
+
+
+def _size(told: Any) -> int | None:
+    """Bytes, where the number can be that: JSON knows 1e999, and Python reads Infinity and NaN too."""
+    number = isinstance(told, (int, float)) and not isinstance(told, bool)
+    return int(told) if number and 0 < told < _LARGEST else None
 
 
 def _nearest(folder: str) -> str:
@@ -95,9 +100,8 @@ def _disk(folder: str) -> dict[str, int]:
     }
 
 
-def _manifest(playbook: str | None, folder: str) -> Any:
+def _manifest(playbook: str | None, folder: str) -> dict[str, Any] | None:
     if playbook is None:
         return None
-    manifest = state.read_json(state.state_folder(playbook) / "download" / "manifest.json")
-    here = isinstance(manifest, dict) and manifest.get("folder") == folder
-    return manifest if here and manifest.get("machine") == state.machine_id() else None
+    found = last_download.read(state.known_folder(playbook) / "download", folder)
+    return found if found and found.get("machine") == state.machine_id() else None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import procs
+from orchestrator.on_host import procs, regular_file
 from orchestrator.on_host.state import boot_id, machine_id, read_json
+
+_EXIT_BYTES = 64
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,24 @@ class Launch:
     def shm_before(self, boot: str) -> frozenset[str] | None:
         """The names in /dev/shm when this launch began; None where that was in another boot."""
         names = self.record.get("shm_before")
-        return None if names is None or self.boot_id != boot else frozenset(names)
+        if not isinstance(names, list) or self.boot_id != boot:
+            return None
+        return frozenset(name for name in names if isinstance(name, str))
 
     def exit_code(self) -> int | None:
         """What the supervisor recorded: 128 + N for an engine ended by signal N, 127 for none found."""
         try:
-            code = int((self.folder / "exit").read_text())
-        except (OSError, ValueError):
+            code = int(regular_file.read(self.folder / "exit", _EXIT_BYTES))
+        except (regular_file.Unfit, ValueError):
             return None
         return code if code < 256 else 128 + code % 128  # ksh says 256 + N, yash 384 + N
+
+    def command(self) -> dict[str, Any] | None:
+        """What was started, as `on_host/launch.py` wrote it; None where that is not on record."""
+        found = read_json(self.folder / "command.json")
+        sound = isinstance(found, dict) and isinstance(found.get("note"), (dict, type(None)))
+        argv = found.get("argv") if sound else None
+        return found if isinstance(argv, list) and all(isinstance(item, str) for item in argv) else None
 
     def ended_at(self) -> float | None:
         """When the supervisor recorded the exit status (seconds since 1970)."""
@@ -58,24 +70,24 @@ def numbers(state: Path) -> list[int]:
         names = os.listdir(state / "launches")
     except OSError:
         return []
-    return sorted(int(name) for name in names if name.isdecimal())
+    return sorted(int(name) for name in names if re.fullmatch("[1-9][0-9]{0,8}", name))
 
 
 def load(state: Path, number: int) -> Launch | None:
-    """The launch of that number, unless another machine that shares this folder made it."""
+    """The launch of that number; None where it is not on record, or another machine that shares this folder made it."""
     folder = state / "launches" / str(number)
     record = read_json(folder / "process.json")
     if not isinstance(record, dict) or record.get("machine") != machine_id():
         return None
-    return Launch(
-        number=number,
-        folder=folder,
-        marker=record["marker"],
-        boot_id=record["boot_id"],
-        pid=record.get("pid"),
-        start_time=record.get("start_time"),
-        record=record,
-    )
+    marker, boot = record.get("marker"), record.get("boot_id")
+    if not (isinstance(marker, str) and marker and isinstance(boot, str)):
+        return None
+    pid, start_time = (_number(record.get(key)) for key in ("pid", "start_time"))
+    return Launch(number, folder, marker, boot, pid, start_time, record)
+
+
+def _number(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
 
 
 def launches(state: Path) -> list[Launch]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.on_host import gpu_memory, launches, procs
-from orchestrator.on_host.state import boot_id, state_folder
+from orchestrator.on_host.state import boot_id, known_folder
 
 
 def main(request: dict[str, Any]) -> dict[str, Any] | None:
@@ -15,7 +15,7 @@ def main(request: dict[str, Any]) -> dict[str, Any] | None:
     that it holds}, MiB null or 0 where they are not known; null where nothing lives and no memory is held.
     """
     at = launches.table()
-    launch = launches.choose(state_folder(request["playbook"]), None, at)
+    launch = launches.choose(known_folder(request["playbook"]), None, at)
     if launch is None or launch.boot_id != boot_id():
         return None
     supervisor = launches.supervisor(launch, at)

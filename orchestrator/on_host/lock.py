@@ -32,10 +32,11 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     holder whose connection was just closed needs a moment to notice).
     """
     path = state.state_folder(request["playbook"]) / "lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = state.opened(path, os.O_RDWR)
     try:
         if not (_acquire(descriptor, request["patience_seconds"]) and _at_rest(path, WORK_SECONDS)):
-            yield {"held_by": state.read_json(path) or {}}
+            holder = state.read_json(path)
+            yield {"held_by": holder if isinstance(holder, dict) else {}}
             return
         note = {"who": request["who"], "since": state.now(), "doing": request["doing"], "pid": os.getpid()}
         _write(descriptor, note)
@@ -65,7 +66,7 @@ def _acquire(descriptor: int, patience_seconds: float) -> bool:
 
 def _at_rest(lock: Path, patience_seconds: float) -> bool:
     """Whether no program is at work that a deployer left behind."""
-    descriptor = os.open(lock.with_name("work"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = state.opened(lock.with_name("work"), os.O_RDWR)
     try:
         return _acquire(descriptor, patience_seconds)
     finally:

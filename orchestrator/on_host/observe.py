@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from orchestrator.on_host import endpoint, launches, listeners, procs, shared_memory
-from orchestrator.on_host.state import boot_id, machine_id, read_json, records, state_folder
+from orchestrator.on_host.state import boot_id, known_folder, machine_id, records
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Everything that can be told in one round trip; changes nothing but makes the state folder.
+    """Everything that can be told in one round trip; changes nothing.
 
     request: playbook, port, host, model, api_key, launch (null: the one that lives, else the latest). A launch
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
@@ -20,17 +20,17 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
     supervisor's; members may live on without it.
     """
-    state = state_folder(request["playbook"])
+    state = known_folder(request["playbook"])
     at = launches.table()
     launch = launches.choose(state, request.get("launch"), at)
     members = launches.members(launch, at) if launch else []
-    command = read_json(launch.folder / "command.json") if launch else None
+    command = launch.command() if launch else None
     asked = {
         "host": request.get("host") or "127.0.0.1",
         "port": request["port"],
         "model": request.get("model"),
     }
-    place = (((command or {}).get("note") or {}).get("endpoint") if members else None) or asked
+    place = (_place(command) if command and members else None) or asked
     host, port = place["host"], place["port"]
     health = endpoint.health(host, port, timeout=2.0)
     models = None
@@ -55,11 +55,21 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _place(command: dict[str, Any]) -> dict[str, Any] | None:
+    """Where a launch was started to answer, as far as its record says so."""
+    place = (command.get("note") or {}).get("endpoint")
+    if not isinstance(place, dict) or "model" not in place or not isinstance(place.get("host"), str):
+        return None
+    port = place.get("port")
+    return place if isinstance(port, int) and 0 < port < 1 << 16 else None
+
+
 def _process(launch: launches.Launch, members: list[procs.Process], at: launches.Table) -> dict[str, Any]:
+    started_at = launch.record.get("started_at")
     return {
         "alive": launches.supervisor(launch, at) is not None,
         "pid": launch.pid,
-        "started_at": launch.record.get("started_at"),
+        "started_at": started_at if isinstance(started_at, str) else None,
         "members": [
             {"pid": one.pid, "name": procs.name(one), "rss_bytes": procs.resident_bytes(one.pid)}
             for one in members

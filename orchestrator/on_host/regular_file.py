@@ -27,6 +27,10 @@ class Unfit(Exception):
     """Why a file cannot be read, as one clause that begins with a verb or a word such as "missing"."""
 
 
+class TooLarge(Unfit):
+    """It has more bytes than are read."""
+
+
 def opened(path: Path) -> BinaryIO:
     """The regular file at the path, or where its links lead; raises Unfit."""
     try:
@@ -55,7 +59,7 @@ def read(path: Path, limit: int) -> bytes:
         except OSError as error:
             raise Unfit(_why(path, error)) from error
     if size > limit or len(data) > limit:  # it may grow while it is read
-        raise Unfit(f"is too large: {max(size, len(data))} bytes, at most {limit} are read")
+        raise TooLarge(f"is too large: {max(size, len(data))} bytes, at most {limit} are read")
     return data
 
 

@@ -8,7 +8,6 @@ again.
 from __future__ import annotations
 
 import contextlib
-import grp
 import os
 import pwd
 import re
@@ -16,7 +15,7 @@ import stat
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from orchestrator.on_host import in_use, procs
+from orchestrator.on_host import in_use, procs, trusted
 
 ASIDE = ".removed-by-deploy"
 _CHANGED = "it changed while it was looked at"
@@ -191,7 +190,7 @@ def _look(
         uid=status.st_uid,
         room_uid=around.st_uid,
         room_mode=around.st_mode,
-        shared=kind == "folder" and _shared(status),
+        shared=kind == "folder" and trusted.open_to_others(status),
         mounted=kind != "link"
         and (status.st_dev != around.st_dev or any(_within(one, place) for one in mounts())),
         strangers=frozenset(strangers),
@@ -220,20 +219,6 @@ def _walk(room: int, name: str, names: dict[in_use.File, str], strangers: set[in
                 names[(status.st_dev, status.st_ino)] = one
                 strangers.add(status.st_uid)
     return not failed
-
-
-def _shared(status: os.stat_result) -> bool:
-    """Whether others may write in a folder; a group of its owner alone (umask 002) is nobody else."""
-    if status.st_mode & stat.S_IWOTH:
-        return True
-    if not status.st_mode & stat.S_IWGRP:
-        return False
-    try:
-        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
-    except KeyError:
-        return True
-    alone = group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
-    return not (alone and owner.pw_gid == group.gr_gid)
 
 
 def mounts() -> list[str]:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
-from typing import Any
+from typing import Any, BinaryIO
+
+from orchestrator.on_host import regular_file
 
 _HEADER_LIMIT = 100_000_000  # bytes; the safetensors library refuses more
+TEXT_LIMIT = 64 << 20
+"""Bytes of a file that is read whole: a tokenizer takes 30 MB, and the Hub keeps what is above 10 MB in LFS."""
+_LARGEST = 1 << 62
 _BITS = {
     "F4": 4,
     "F6_E2M3": 6,
@@ -50,10 +54,12 @@ def shard_tensors(folder: str, name: str) -> set[str]:
     return set(header)
 
 
-def git_blob(path: str) -> str:
-    """The id that git, and the Hub for files outside LFS, gives to the file's bytes."""
-    with open(path, "rb") as file:
-        data = file.read()
+def git_blob(path: str) -> str | None:
+    """The id that git, and the Hub for files outside LFS, gives to the file's bytes; None for what has no such id."""
+    try:
+        data = regular_file.read(path, TEXT_LIMIT)
+    except regular_file.Unfit:
+        return None
     return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
@@ -67,20 +73,21 @@ def _span(header: dict[str, Any]) -> int:
             for extent in tensor["shape"]:
                 if type(extent) is not int or extent < 0:
                     raise ValueError
-                count *= extent
-            if type(begin) is not int or type(end) is not int or not 0 <= begin <= end:
+                count = min(count * extent, _LARGEST)  # else a million huge extents are multiplied for hours
+            if type(begin) is not int or type(end) is not int or not 0 <= begin <= end <= _LARGEST:
                 raise ValueError
+            bits = _BITS.get(dtype)  # a dtype newer than this table is taken at its word
         except (KeyError, TypeError, ValueError) as error:
-            raise Broken(f"tensor {name} has no sound dtype, shape and data_offsets") from error
-        bits = _BITS.get(dtype)  # a dtype newer than this table is taken at its word
+            raise Broken(f"tensor {name[:80]} has no sound dtype, shape and data_offsets") from error
         if bits is not None and (count * bits + 7) // 8 != end - begin:
-            raise Broken(f"tensor {name} of {dtype} {tensor['shape']} does not fill {end - begin} bytes")
+            shape = str(tensor["shape"])[:80]
+            raise Broken(f"tensor {name[:80]} of {dtype} {shape} does not fill {end - begin} bytes")
         pieces.append((begin, end, name))
     at = 0
     for begin, end, name in sorted(pieces):
         if begin != at:
             raise Broken(
-                f"tensor {name} {'leaves a hole' if begin > at else 'overlaps another'} at byte {at}"
+                f"tensor {name[:80]} {'leaves a hole' if begin > at else 'overlaps another'} at byte {at}"
             )
         at = end
     return at
@@ -91,23 +98,15 @@ def inside(name: str) -> bool:
     return bool(name) and not os.path.isabs(name) and ".." not in name.replace("\\", "/").split("/")
 
 
-def opened(folder: str, name: str) -> Any:
+def opened(folder: str, name: str) -> BinaryIO:
     """The file, opened to read its bytes; raises Broken."""
-    path = os.path.join(folder, name)
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise Broken("is not a regular file")
-        file = open(path, "rb")  # noqa: SIM115  the caller closes it
-    except FileNotFoundError as error:
-        link = os.path.islink(path)
-        raise Broken(f"is a link to {os.readlink(path)}, which is missing" if link else "missing") from error
-    except OSError as error:
-        raise Broken(f"cannot be read: {error.strerror or error}") from error
-    return file
+        return regular_file.opened(os.path.join(folder, name))
+    except regular_file.Unfit as why:
+        raise Broken(str(why)) from why
 
 
-def _instead(file: Any, size: int) -> str | None:
+def _instead(file: BinaryIO, size: int) -> str | None:
     """What stands in place of a shard, where it can be told."""
     if size == 0:
         return "empty"

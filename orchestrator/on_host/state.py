@@ -4,32 +4,75 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import errno
 import fcntl
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host import regular_file, trusted
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.secrets import redacted
 
+JOURNAL_BYTES = 64 << 20
+"""A record takes some kilobytes; a journal that is longer is nobody's work."""
+_FILE_BYTES = 64 << 20
+
 
 def state_folder(playbook: str) -> Path:
-    """The state folder of a playbook on this host, made (0700) where it is missing."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", playbook):
-        raise Refusal("playbook_name", f"{playbook!r} cannot name a state folder")
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
-        base = str(Path.home() / ".local" / "state")
-    folder = Path(base) / "deploy" / playbook
+    """The state folder of a playbook on this host, made (0700) where it is missing.
+
+    Raises Refusal("state_folder") where it cannot be made, or where others could change what it says: what is found
+    there decides which processes are ended and which bytes are written.
+    """
+    folder = known_folder(playbook)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise Refusal("state_folder", f"cannot make {folder}: {error.strerror or error}") from error
     return folder
+
+
+def known_folder(playbook: str) -> Path:
+    """The same for whoever only looks: it may be missing. Raises as `state_folder` does."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", playbook):
+        raise Refusal("playbook_name", f"{playbook!r} cannot name a state folder")
+    base = os.environ.get("XDG_STATE_HOME", "")
+    if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
+        home = os.path.expanduser("~")
+        if not os.path.isabs(home):
+            raise Refusal("state_folder", f"uid {os.geteuid()} has no home folder; set XDG_STATE_HOME")
+        base = os.path.join(home, ".local", "state")
+    folder = Path(base) / "deploy" / playbook
+    objection = trusted.objection(folder)
+    if objection:
+        raise Refusal("state_folder", f"no state is kept in {folder}: {objection}")
+    return folder
+
+
+def opened(path: Path, flags: int) -> int:
+    """A descriptor of a file of the state folder, made (0600) where it is missing; raises Refusal("state_folder").
+
+    A link is not followed, a pipe not waited for.
+    """
+    try:
+        descriptor = os.open(
+            path, flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, 0o600
+        )
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        why = "is a link" if error.errno == errno.ELOOP else error.strerror or error
+        raise Refusal("state_folder", f"{path} cannot be opened: {why}; move it away") from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Refusal("state_folder", f"{path} is not a regular file; move it away")
+    return descriptor
 
 
 def machine_id() -> str:
@@ -58,7 +101,7 @@ def at_work(folder: Path) -> Iterator[None]:
     A program goes on when its deployer is killed or its connection is lost: what it changes is in place before the
     next deployer looks.
     """
-    descriptor = os.open(folder / "work", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = opened(folder / "work", os.O_RDWR)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         yield
@@ -84,17 +127,14 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     """The value in a JSON file, or None where the file is missing or broken."""
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return None
+    return regular_file.read_json(path, _FILE_BYTES)
 
 
 def append(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     """Append one record to the journal, without secrets, on disk before this returns; gives it back with its time."""
     stamped = {"at": now(), "machine": machine_id(), **redacted(record)}
     line = (json.dumps(stamped, separators=(",", ":")) + "\n").encode()
-    descriptor = os.open(folder / "journal.jsonl", os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = opened(folder / "journal.jsonl", os.O_RDWR | os.O_APPEND)
     try:
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":  # a writer died in the middle of its line
@@ -108,14 +148,20 @@ def append(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """The journal's records, oldest first; a line cut off by a crash is left out."""
-    try:
-        raw = (folder / "journal.jsonl").read_bytes()
-    except OSError:
+    """The journal's records, oldest first; a line cut off by a crash is left out.
+
+    Raises Refusal("state_folder") for a journal that is there and cannot be read: what was done is not known then.
+    """
+    path = folder / "journal.jsonl"
+    if not os.path.lexists(path):
         return []
+    try:
+        raw = regular_file.read(path, JOURNAL_BYTES)
+    except regular_file.Unfit as why:
+        raise Refusal("state_folder", f"{path}: {why}; move it away") from why
     found = []
     for line in raw.split(b"\n"):
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, RecursionError):
             value = json.loads(line)
             if isinstance(value, dict):
                 found.append(value)

@@ -15,13 +15,16 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from orchestrator.on_host import regular_file
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.shards import Broken, inside, opened, shard_tensors
+from orchestrator.on_host.shards import TEXT_LIMIT, Broken, inside, opened, shard_tensors
 
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
+DEEPEST = 100
+"""Levels of objects and arrays in a config, which has ten; the planner, who edits them, reads no more."""
+_CONFIG_BYTES = 1 << 20
 
-_TEXT_LIMIT = 64_000_000
 _TOKENIZERS = re.compile(
     r"tokenizer\.(json|model.*)|.*\.tiktoken|tiktoken\.model|tekken\.json|vocab\.(json|txt)|spiece\.model|sentencepiece.*\.model"
 )
@@ -98,7 +101,7 @@ def _by_shard(weights: Any) -> dict[str, set[str]]:
     shards: dict[str, set[str]] = {}
     for tensor, name in weights.items():
         if not isinstance(name, str) or not inside(name):
-            raise Broken(f"names the shard {name!r}, which is no file of this folder")
+            raise Broken(f"names the shard {name!r:.80}, which is no file of this folder")
         shards.setdefault(name, set()).add(tensor)
     return shards
 
@@ -107,7 +110,7 @@ def _wanted_in(wanted: set[str], found: set[str]) -> None:
     missing = sorted(wanted - found)
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        raise Broken(f"lacks the tensor {missing[0]}{more} that the index expects in it")
+        raise Broken(f"lacks the tensor {missing[0][:80]}{more} that the index expects in it")
 
 
 def _of_size(folder: str, name: str, size: int | None) -> None:
@@ -118,11 +121,10 @@ def _of_size(folder: str, name: str, size: int | None) -> None:
 
 
 def _json(folder: str, name: str) -> dict[str, Any]:
-    with opened(folder, name) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > _TEXT_LIMIT:
-            raise Broken(f"{size} bytes, too large for a JSON file of this kind")
-        raw = file.read()
+    try:
+        raw = regular_file.read(os.path.join(folder, name), TEXT_LIMIT)
+    except regular_file.Unfit as why:
+        raise Broken(str(why)) from why
     try:
         value = json.loads(
             raw.decode("utf-8")
@@ -132,7 +134,14 @@ def _json(folder: str, name: str) -> dict[str, Any]:
         raise Broken("a Git LFS pointer" if pointer else f"not JSON ({error})" if raw else "empty") from error
     if not isinstance(value, dict):
         raise Broken("not a JSON object")
+    if len(raw) < _CONFIG_BYTES and _deeper(value, DEEPEST):
+        raise Broken(f"nested too deep, more than {DEEPEST} levels")
     return value
+
+
+def _deeper(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels == 0 or any(_deeper(one, levels - 1) for one in inner if isinstance(one, (dict, list)))
 
 
 def _texts(folder: str, bad: dict[str, str]) -> None:

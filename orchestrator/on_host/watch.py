@@ -14,7 +14,7 @@ from typing import Any
 
 from orchestrator.on_host import endpoint, launches, listeners, procs
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import state_folder
+from orchestrator.on_host.state import known_folder
 
 HEARTBEAT_SECONDS = 2.0
 _BLIND_POLL_SECONDS = 0.1  # where the kernel has no pidfd
@@ -41,7 +41,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     supervisor is; {"exited": code or null, "log_bytes", "members"} at the end: the code is null where
     the supervisor could not record it, `members` [{pid, name}] live on without it.
     """
-    state = state_folder(request["playbook"])
+    state = known_folder(request["playbook"])
     launch = launches.load(state, request["launch"])
     if launch is None:
         raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")

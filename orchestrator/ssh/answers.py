@@ -7,6 +7,7 @@ else on its standard output (a module that prints while it is imported) is no an
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any
 
 from orchestrator.errors import CheckpointError, DeployError, HostError, Locked, PreflightRefused, UsageError
 
+_HALF = re.compile(rb"\\ud[89a-f]", re.IGNORECASE)
 # As a shell reports it, and as `subprocess` does.
 _ALARM = (128 + signal.SIGALRM, -signal.SIGALRM)
 _NOT_FOUND = (126, 127)
@@ -90,7 +92,9 @@ def read_line(program: Program, line: bytes) -> Answer | None:
     """The answer in one line, None where the line is none; raises the error that it reports."""
     try:
         record = json.loads(line)
-    except ValueError:
+        if _HALF.search(line):  # of a file's name that is no UTF-8, or a JSON file's: no output takes it
+            record = json.loads(json.dumps(record, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
         return None
     if not isinstance(record, dict) or len(record) != 1:
         return None

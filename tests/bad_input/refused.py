@@ -26,7 +26,7 @@ def found_on(case: Case) -> dict[str, tuple[int, int, int, bytes | str]]:
             if path.name in ("lock", "work") or (path.is_dir() and not path.is_symlink()):
                 continue
             small = path.is_file() and status.st_size < 1 << 20
-            content: bytes | str = path.read_bytes() if small else os.fspath(path.resolve())
+            content: bytes | str = path.read_bytes() if small else os.path.realpath(path)
             found[str(path)] = (status.st_mode, status.st_uid, status.st_mtime_ns, content)
     return found
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, refused, the_error
 from tests.deployments import REPOSITORY, Case
+from tests.odd_files import UNREADABLE, put
 from tests.sshd import NoSshd, plain_user
 
 BROKEN = {
@@ -19,20 +20,21 @@ BROKEN = {
     "cut": b'{"model_type": "deepseek_v3",',
     "utf-16": '{"a": 1}'.encode("utf-16"),
     "bom": b'\xef\xbb\xbf{"a": 1}',
+    "deep": b'{"a": ' * 500 + b"1" + b"}" * 500,
 }
 
 
 class TestConfig:
     """Verbs that never download say what is wrong; `up` fetches such a file again."""
 
-    @pytest.mark.parametrize("kind", [*BROKEN, "missing", "huge", "folder"])
+    @pytest.mark.parametrize("kind", [*BROKEN, "huge", *UNREADABLE])
     def test_config_json_is_not_what_an_engine_reads(self, whole: Case, kind: str) -> None:
         spoil(whole.checkpoint / "config.json", kind)
         error = refused(whole, "remediate", "PLAYBOOK", exit_code=5, code="checkpoint_broken")
         assert "config.json: " in error["message"]
         assert error["next"].startswith(f"deploy {whole.path} --host ")
 
-    @pytest.mark.parametrize("kind", ["cut", "bom", "huge", "folder"])
+    @pytest.mark.parametrize("kind", ["cut", "bom", "huge", "folder", "pipe", "device", "deep"])
     def test_the_sidecar_alone_is_broken(self, whole: Case, kind: str) -> None:
         spoil(whole.checkpoint / "hf_quant_config.json", kind)
         alone = ("remediate", "PLAYBOOK", "--no-launch")
@@ -72,6 +74,56 @@ class TestConfig:
         add_mark(whole.checkpoint / "config.json")
         error = refused(whole, "diff", "PLAYBOOK", exit_code=5, code="config_broken")
         assert "config.json begins with a byte order mark" in error["message"]
+
+    @pytest.mark.parametrize("kind", ["pipe", "device", "loop"])
+    def test_what_is_no_file_is_fetched_again(self, whole: Case, kind: str) -> None:
+        whole.content |= ONE_CARD
+        whole.write()
+        original = whole.config("generation_config.json")
+        put(whole.checkpoint / "generation_config.json", kind)
+        left = whole.deploy("PLAYBOOK", "--json")
+        assert left.code == 0, left.out + left.err
+        assert whole.config("generation_config.json") == original
+
+    @pytest.mark.parametrize(
+        ("index", "said"),
+        [
+            ('{"metadata": {"total_size": Infinity}, "weight_map": {"a": ["b"]}}', "names the shard ['b']"),
+            ('{"metadata": {"total_size": NaN}, "weight_map": {"a": "../b"}}', "names the shard '../b'"),
+            ('{"weight_map": ' + "[" * 500 + "]" * 500 + "}", "nested too deep"),
+        ],
+    )
+    def test_an_index_that_is_none(self, whole: Case, index: str, said: str) -> None:
+        (whole.checkpoint / "model.safetensors.index.json").write_text(index)
+        for verb in ("remediate", "verify"):
+            left = whole.deploy(verb, "PLAYBOOK", "--json")
+            assert left.code == 5, left.out + left.err
+            assert f"model.safetensors.index.json: {said}" in left.out.replace('", "why": "', ": ")
+
+    def test_sizes_that_are_none_are_passed_over(self, whole: Case) -> None:
+        index = whole.checkpoint / "model.safetensors.index.json"
+        told = json.loads(index.read_text())
+        index.write_text(json.dumps({**told, "metadata": {"total_size": float("inf")}}))
+        config = json.loads(whole.config())
+        odd = {
+            "num_hidden_layers": 10**400,
+            "kv_lora_rank": -1,
+            "torch_dtype": ["bfloat16"],
+            "head_dim": float("nan"),
+        }
+        (whole.checkpoint / "config.json").write_text(json.dumps({**config, **odd}))
+        left = whole.deploy("plan", "PLAYBOOK", "--json")
+        assert left.code == 0, left.out + left.err
+        assert json.loads(left.out)["fit"]["verdict"] == "unknown"
+
+    def test_a_shard_whose_header_says_what_no_header_can(self, whole: Case) -> None:
+        shard = whole.checkpoint / "model-00002-of-00006.safetensors"
+        header = json.dumps(
+            {"a": {"dtype": ["F32"], "shape": [10**4000] * 99, "data_offsets": [0, 10**4000]}}
+        ).encode()
+        shard.write_bytes(len(header).to_bytes(8, "little") + header)
+        error = refused(whole, "remediate", "PLAYBOOK", exit_code=5, code="checkpoint_broken")
+        assert "tensor a has no sound dtype, shape and data_offsets" in error["message"]
 
     def test_no_diff_of_what_is_not_there(self, whole: Case) -> None:
         (whole.checkpoint / "config.json").unlink()
@@ -171,6 +223,4 @@ def spoil(path: Path, kind: str) -> None:
     elif kind == "huge":
         os.truncate(path, 100 << 20)
     else:
-        path.unlink()
-        if kind == "folder":
-            path.mkdir()
+        put(path, kind)

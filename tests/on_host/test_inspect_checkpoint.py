@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.on_host import inspect_checkpoint, state
 from tests import tiny_mla
+from tests.odd_files import UNREADABLE, put
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ def test_a_dangling_config_is_unreadable(folder: Path) -> None:
     (folder / "config.json").unlink()
     (folder / "config.json").symlink_to("nowhere")
     answer = inspected(folder)
-    assert answer["unreadable"] == {"config.json": "No such file or directory"}
+    assert answer["unreadable"] == {"config.json": "is a link to nowhere, which is missing"}
     assert "config.json" not in answer["configs"]
 
 
@@ -82,11 +83,82 @@ def test_a_huge_config_is_named_instead_of_sent(folder: Path) -> None:
     with (folder / "config.json").open("wb") as file:
         file.truncate(inspect_checkpoint.LIMIT + 1)
     answer = inspected(folder)
-    assert answer["too_large"] == ["config.json"]
+    assert answer["unreadable"]["config.json"].startswith("is too large: ")
     assert "config.json" not in answer["configs"]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"weight_map": 3}', "{}"])
+@pytest.mark.parametrize("kind", sorted(UNREADABLE.keys() - {"missing"}))
+@pytest.mark.parametrize("name", [*tiny_mla.CONFIGS, "model.safetensors.index.json"])
+def test_what_is_no_file_is_told_at_once(folder: Path, name: str, kind: str) -> None:
+    put(folder / name, kind)
+    answer = inspected(folder)
+    if name in tiny_mla.CONFIGS:
+        assert answer["unreadable"] == {name: UNREADABLE[kind]}
+        assert name not in answer["configs"]
+    else:
+        assert answer["index"]["broken"] is True
+
+
+@pytest.mark.parametrize(
+    ("size", "told"),
+    [
+        ("7", 7),
+        ("7.5", 7),
+        ("Infinity", None),
+        ("-Infinity", None),
+        ("NaN", None),
+        ("1e999", None),
+        ("-7", None),
+        ("0", None),
+        ("true", None),
+        ("9" * 4000, None),
+        ('"7"', None),
+        ("[7]", None),
+        ("null", None),
+    ],
+)
+def test_a_size_that_can_be_none_is_not_told(folder: Path, size: str, told: int | None) -> None:
+    index = folder / "model.safetensors.index.json"
+    weights = json.dumps(json.loads(index.read_text())["weight_map"])
+    index.write_text(f'{{"metadata": {{"total_size": {size}}}, "weight_map": {weights}}}')
+    answer = inspected(folder)["index"]
+    assert (answer["broken"], answer["total_size"]) == (False, told)
+    assert json.loads(json.dumps(answer, allow_nan=False)) == answer
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        [],
+        {"files": ["a"]},
+        {"files": {"a": 3}},
+        {"files": {"a": {"size": "7"}}},
+        {"files": {"a": {"sha256": 7}}},
+    ],
+)
+def test_a_manifest_that_is_none(folder: Path, manifest: Any) -> None:
+    room = state.state_folder("p") / "download"
+    room.mkdir()
+    here = {"folder": str(folder), "machine": state.machine_id()}
+    state.write_json(room / "manifest.json", {**here, **manifest} if isinstance(manifest, dict) else manifest)
+    assert inspected(folder, playbook="p")["manifest"] is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"weight_map": 3}',
+        '{"weight_map": {"a": ["b"]}}',
+        '{"weight_map": {"a": 3}}',
+        '{"weight_map": {}, "metadata": 3}',
+        "[" * 100_000,
+        "\ufeff{}",
+    ],
+)
 def test_a_broken_index_is_told_as_broken(folder: Path, text: str) -> None:
     (folder / "model.safetensors.index.json").write_text(text)
     assert inspected(folder)["index"]["broken"] is True
@@ -100,6 +172,6 @@ def test_a_manifest_counts_for_its_own_folder_and_machine_alone(
 ) -> None:
     room = state.state_folder("p") / "download"
     room.mkdir()
-    manifest = {"folder": str(folder), "machine": state.machine_id(), "commit": "c", **changed}
+    manifest = {"folder": str(folder), "machine": state.machine_id(), "commit": "c", "files": {}, **changed}
     state.write_json(room / "manifest.json", manifest)
     assert (inspected(folder, playbook="p")["manifest"] == manifest) is there

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import pwd
 import stat
@@ -130,7 +131,7 @@ def test_a_group_of_its_own_is_nobody_else(room: Path) -> None:
     status = folder.stat()
     owner = pwd.getpwuid(os.getuid())
     reason = removal.take(str(room), "cache")
-    if status.st_gid == owner.pw_gid and removal.grp.getgrgid(status.st_gid).gr_name == owner.pw_name:
+    if status.st_gid == owner.pw_gid and grp.getgrgid(status.st_gid).gr_name == owner.pw_name:
         assert reason is None
     else:
         assert reason == "others may write in it"

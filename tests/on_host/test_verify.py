@@ -116,7 +116,7 @@ def test_a_link_is_followed_and_a_dangling_one_named(folder: Path, tmp_path: Pat
 def test_neither_a_folder_nor_a_pipe_is_a_shard(folder: Path) -> None:
     (folder / SECOND).unlink()
     os.mkfifo(folder / SECOND)
-    assert reasons(judged(folder)) == {SECOND: "is not a regular file"}
+    assert reasons(judged(folder)) == {SECOND: "is a pipe, not a regular file"}
 
 
 def test_a_tensor_that_the_index_expects_elsewhere(folder: Path) -> None:

@@ -182,4 +182,4 @@ def test_an_unknown_launch(deployments: Deployments) -> None:
     with pytest.raises(Refusal) as no:
         list(watching(7, free_port()))
     assert no.value.code == "no_launch"
-    assert deployments.folder().exists()
+    assert not deployments.folder().exists()
