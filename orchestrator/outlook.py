@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
@@ -37,22 +37,29 @@ def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ())
 
 
 def _standing(survey: Survey) -> Adjustments:
-    """What the patches in force set, but what a remedy may not: a record may be older than that rule, or forged."""
-    flags = {name: value for name, value in survey.history.flags.items() if _may(remedied_name, name, value)}
-    environment = {
-        name: value
-        for name, value in survey.history.environment.items()
-        if _may(remedied_variable, name, value)
-    }
-    return Adjustments(flags=flags, environment=environment)
+    """What the patches in force set, without what a remedy may not."""
+    history, left_out = survey.history, overruled(survey)
+    return Adjustments(
+        flags={name: value for name, value in history.flags.items() if name not in left_out},
+        environment={name: value for name, value in history.environment.items() if name not in left_out},
+    )
 
 
-def _may(judge: Callable[[str, str], str], name: str, value: str | None) -> bool:
-    try:
-        judge(name, "remove" if value is None else "set")
-    except ValueError:
-        return False
-    return True
+def overruled(survey: Survey) -> dict[str, str]:
+    """What records of patches in force name and a remedy may not, with the reason: they are older than that rule, or
+    somebody else wrote them."""
+    history = survey.history
+    found = {}
+    for name, value in (*history.flags.items(), *history.environment.items()):
+        op = "remove" if value is None else "set"
+        try:
+            if name in history.flags:
+                remedied_name(name, op)
+            else:
+                remedied_variable(name, op, value)
+        except ValueError as error:
+            found[name] = str(error)
+    return found
 
 
 def command(

@@ -151,7 +151,10 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     if not token_consent:
         environment, withheld = without_token(environment, survey.hf_endpoint)
     asked = needed(command, _shown(environment), folder=survey.checkpoint.folder)
-    warnings = preflight.warnings(survey, version, command, environment)
+    warnings = (
+        *preflight.warnings(survey, version, command, environment),
+        *(f"a record of the journal is passed over: {why}" for why in outlook.overruled(survey).values()),
+    )
     if withheld:
         told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
         warnings = (*warnings, f"{told}: --consent token-to-endpoint gives it")

@@ -68,7 +68,8 @@ def on_each_host(
         consents=consents,
         vllm_version=options.vllm_version,
         yes=yes,
-        other_folder=options.model_dir is not None,
+        other_folder=options.model_dir is not None
+        or any(setting.startswith("checkpoint") for setting in options.settings),
     )
     from orchestrator.report.choose import display
 

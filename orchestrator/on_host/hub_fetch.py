@@ -98,11 +98,12 @@ def _library() -> Any:
 def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str | None]:
     """The repository's listing at the revision, and the token that opens it."""
     consent = bool(request.get("token_consent"))
+    places = [hub_token.place({**os.environ, "HF_ENDPOINT": endpoint}), hub_token.place(os.environ)]
     # asking for a token may itself send one: an OAuth or OIDC token is renewed at the environment's HF_ENDPOINT
-    own = _own_token(hub) if consent or hub_token.trusted(hub_token.place(os.environ)) else None
+    own = _own_token(hub) if consent or all(map(hub_token.trusted, places)) else None
     secrets.remember(own or "")
     given = request.get("token")
-    choices = tokens(own, given, endpoint, consent)
+    choices = tokens(own, given, places[0], consent)
     first: Failure | None = None
     for token in choices:
         try:

@@ -71,8 +71,8 @@ def whole(plan: Plan) -> list[str]:
     lines += [f"  {item} \\" for item in variables] + _command(plan.command)
     if plan.missing_consents or plan.refusals:
         lines.append("")
-    for consent in plan.missing_consents:
-        lines += wrap("consent    ", f"{consent} is missing: --consent {consent}")
+    for consent, why in plan.lacking.items():
+        lines += wrap("consent    ", f"{consent} is missing ({why}): --consent {consent}")
     for refusal in plan.refusals:
         lines += wrap("refused    ", f"{refusal.message}  [{refusal.code}]")
     return lines

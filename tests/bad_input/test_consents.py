@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.bad_input.refused import ONE_CARD, engine_that_first, refused
-from tests.deployments import Case
+from tests.bad_input.refused import ONE_CARD, engine_that_first, refused, the_error
+from tests.deployments import REPOSITORY, Case
+from tests.hub import Hub
 
 TRUSTING = {
     **ONE_CARD,
@@ -100,6 +101,7 @@ def test_a_patch_in_force_that_opens_the_server(whole: Case) -> None:
     assert left.code == 0, left.out[-2000:] + left.err
     (argv,) = started(whole)
     assert argv[argv.index("--host") + 1] == "127.0.0.1"
+    assert any("a remedy may not set --host" in one["text"] for one in left.of("warning"))
     command = json.loads((whole.state / "launches" / "1" / "command.json").read_text())
     assert "LD_PRELOAD" not in command["environment"]
     assert command["environment"]["HF_ENDPOINT"] == whole.hub.endpoint
@@ -125,14 +127,39 @@ def test_code_that_is_not_what_was_trusted(whole: Case) -> None:
     assert whole.actions().count("consent") == 2
 
 
+def test_a_branch_that_moves(case: Case, repositories: Path, tmp_path: Path) -> None:
+    """A shard is lost, the download brings it back, and with it what the branch is by now."""
+    shutil.copytree(repositories, tmp_path / "hub")
+    upstream = tmp_path / "hub" / REPOSITORY / "modeling_tiny.py"
+    upstream.write_text("kind = 1\n")
+    with Hub(tmp_path / "hub") as hub:
+        case.content |= {**TRUSTING, "environment": {"HF_ENDPOINT": hub.endpoint}}
+        case.write()
+        assert case.deploy("PLAYBOOK").code == 0
+        assert case.deploy("stop", "PLAYBOOK").code == 0
+        before = hub.commit(REPOSITORY)
+        upstream.write_text("kind = 'other'\n")
+        next(case.checkpoint.glob("*.safetensors")).unlink()
+        left = case.deploy("PLAYBOOK", "--json")
+        assert left.code == 4, left.out[-2000:] + left.err
+        error = the_error(left)
+        assert error["code"] == "consent_missing"
+        for part in (before[:12], hub.commit(REPOSITORY)[:12], "modeling_tiny.py changed"):
+            assert part in error["message"]
+        assert len(started(case)) == 1
+        assert case.deploy("PLAYBOOK", "--consent", "trust-remote-code").code == 0
+        assert case.deploy("restart", "PLAYBOOK").code == 0
+
+
 def test_code_in_a_folder_that_an_option_names(whole: Case, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(whole.checkpoint, other)
     (other / "modeling_tiny.py").write_text("kind = 1\n")
     whole.content |= TRUSTING
     whole.write()
-    error = refused(whole, "PLAYBOOK", "--model-dir", str(other), exit_code=4, code="consent_missing")
-    assert str(other) in error["message"]
+    for option in (f"--model-dir={other}", f"--set=checkpoint.folder={other}"):
+        error = refused(whole, "PLAYBOOK", option, exit_code=4, code="consent_missing")
+        assert str(other) in error["message"]
     assert started(whole) == []
 
 

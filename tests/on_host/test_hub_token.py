@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from orchestrator.on_host import hub_token
+from orchestrator.on_host import hub_fetch, hub_token
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,46 @@ def test_huggingface_hub_finds_no_token_then(tmp_path: Path) -> None:
         for more in ({}, hub_token.WITHOUT)
     ]
     assert said == ["Bearer hush", "None"]
+
+
+class Asked(Exception):
+    """Where the downloader asked, with which token."""
+
+
+def hub_library(folder: Path, own: list[str]) -> Any:
+    """huggingface_hub as far as the downloader asks it first; `own` gives its token once."""
+
+    def listing(endpoint: str, token: str | bool) -> Any:
+        raise Asked(endpoint, token)
+
+    return SimpleNamespace(
+        get_token=own.pop, HfApi=listing, constants=SimpleNamespace(HF_TOKEN_PATH=str(folder / "token"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "endpoint", "token"),
+    [
+        ({}, hub_token.HUB, "own"),
+        ({}, "http://mirror", False),
+        ({"HF_ENDPOINT": "http://mirror"}, hub_token.HUB, "given"),
+        ({"CURL_CA_BUNDLE": ""}, hub_token.HUB, False),
+    ],
+)
+def test_the_downloader_asks_for_no_token_where_it_would_be_renewed_elsewhere(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: dict[str, str],
+    endpoint: str,
+    token: str | bool,
+) -> None:
+    for name in ("HF_ENDPOINT", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HUGGINGFACE_CO_STAGING"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    own = ["own"]
+    request = {"repository": "org/name", "revision": "main", "token": "given"}
+    with pytest.raises(Asked) as asked:
+        hub_fetch._resolve(hub_library(tmp_path, own), endpoint, request)
+    assert asked.value.args == (endpoint, token)
+    assert (own == []) is (token == "own")

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator import outlook
+from orchestrator.data_folders import shipped
 from orchestrator.errors import UsageError
 from orchestrator.remedy import catalogue
+from tests.surveys import WHOLE, survey
 
 
 def load(folder: Path, *actions: dict[str, Any]) -> None:
@@ -94,3 +97,20 @@ def test_a_variable_that_is_not_taken_away_either(tmp_path: Path, name: str) -> 
 )
 def test_what_a_remedy_may_do(tmp_path: Path, action: dict[str, Any]) -> None:
     load(tmp_path, action)
+
+
+def test_what_the_shipped_patches_set_stays_in_force() -> None:
+    """A name that the loader lets through is not passed over once it stands in the journal."""
+    for patch in catalogue.load([shipped("patches")]):
+        for action in (one for way in patch.ways for one in way.do if one.kind in ("flag", "env")):
+            if action.groups() or action.name is None:
+                continue
+            kind = "flags" if action.kind == "flag" else "environment"
+            value = None if action.op == "remove" else action.value or "1"
+            record = {
+                "action": "patch",
+                "patch": patch.id,
+                "folder": WHOLE.folder,
+                kind: {action.name: value},
+            }
+            assert outlook.overruled(survey(journal=[record])) == {}, patch.id
