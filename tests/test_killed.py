@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.on_host import procs
 from tests.deployments import Case
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_SECONDS, eventually, running
 
 
 def status(case: Case) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_healed_by(case: Case, verb: str) -> None:
 
 def test_a_server_that_is_killed_again_is_given_up_and_what_lives_is_named(case: Case) -> None:
     case.fault("hang")
-    with subprocess.Popen(
+    with running(
         case.deploy.argv("PLAYBOOK", "--json"),
         env=case.deploy.whole_environment,
         stdout=subprocess.PIPE,
@@ -61,7 +61,7 @@ def test_a_server_that_is_killed_again_is_given_up_and_what_lives_is_named(case:
     ) as run:
         for number in (1, 2):
             os.kill(server_with_workers(case, number), signal.SIGKILL)
-        out, err = run.communicate(timeout=60)
+        out, err = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 7, out + err
     events = [json.loads(line) for line in out.splitlines()]
     first, second = [one["panel"] for one in events if one["event"] == "finding"]
@@ -93,7 +93,9 @@ def server_with_workers(case: Case, launch: int) -> int:
 
 def test_a_person_reads_what_lives_on(case: Case) -> None:
     case.fault("hang")
-    left = case.deploy("PLAYBOOK", "--timeout", "2")
+    assert case.deploy("PLAYBOOK", "--timeout", "1").code == 8
+    server_with_workers(case, 1)  # by when all of it is there is the machine's affair
+    left = case.deploy("PLAYBOOK", "--timeout", "1")
     assert left.code == 8
     lines = left.err.splitlines()
     alive = next(number for number, line in enumerate(lines) if line.startswith("  alive: "))

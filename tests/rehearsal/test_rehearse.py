@@ -136,7 +136,10 @@ def check_the_story(done: Rehearsed) -> None:
     ended = done.ended
     assert ended["download"]["fetched"] == ended["download"]["files"] > 16
     assert ended["verify"]["shards"] == 16
-    assert len(ended["clean"]["ended"]) == 2  # orphans
+    # a busy machine may need more than the two seconds that an engine which failed is left to end by itself
+    by_itself = "did not end by itself" not in ended["launch 1"]["text"]
+    orphans = [one["name"] for one in ended["clean"]["ended"] if one["name"].startswith("VLLM::Worker")]
+    assert len(orphans) == len(ended["clean"]["ended"]) == 2 if by_itself else len(orphans) >= 2
     assert ended["clean"]["gpu"]["returned"]
     assert ended["launch 1"]["state"] == "failed"
     assert ended["launch 2"]["state"] == "ok"
