@@ -18,6 +18,7 @@ from orchestrator.engine import vigil
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
 from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, PreflightRefused, UnknownFailure
+from orchestrator.gpu_room import Shortage
 from orchestrator.journal import usual_seconds
 from orchestrator.on_host.secrets import redact
 from orchestrator.plan import Plan
@@ -442,4 +443,13 @@ def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployE
         "unknown_cause",
         f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
         next_command=logs,
+    )
+
+
+def gpu_busy(host: str, launch: int, short: Shortage) -> DeployError:
+    """The error of a launch for which others leave too little of a card, though it was waited for."""
+    return LaunchFailed(
+        "gpu_busy",
+        f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",
+        next_command=short.next_command or f"nvidia-smi  # on {host}",
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Literal
 
-from orchestrator.attempt import Attempt, Failure, Past, no_remedy
+from orchestrator.attempt import Attempt, Failure, Past, gpu_busy, no_remedy
 from orchestrator.checkpoint import ready
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.errors import (
@@ -22,7 +22,7 @@ from orchestrator.journal import AppliedPatch, History
 from orchestrator.leftovers import names_what_lives
 from orchestrator.limits import Limits
 from orchestrator.lock import Lock
-from orchestrator.plan import Plan, Wishes, differing
+from orchestrator.plan import Goal, Plan, Wishes, differing
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
 from orchestrator.reading import DEADLINE_SECONDS, Reading
@@ -134,7 +134,7 @@ class Deployment(Reading):
     def restart(self) -> None:
         """Stop what runs, then launch again; nothing is stopped that could not be started."""
         found = self._survey()
-        plan = self._permitted(found)
+        plan = self._permitted(found, "restart")
         ready.require(self.host, self.report, found, again=self._again)
         with self._lock("restarting") as lock:
             self._server.stop(by_person=True)
@@ -188,9 +188,9 @@ class Deployment(Reading):
 
     # Looking and asking
 
-    def _permitted(self, found: Survey) -> Plan:
+    def _permitted(self, found: Survey, goal: Goal = "up") -> Plan:
         """The plan, once nothing forbids it and every consent is given."""
-        plan = self._plan(found)
+        plan = self._plan(found, goal)
         for refusal in plan.refusals:
             if refusal.code == "port_shared":
                 refusal.next_command = self._elsewhere
@@ -355,13 +355,16 @@ class Deployment(Reading):
                 self._consents({one: change.patch.id for one in change.consents if one not in self._given})
                 lock.require()
                 self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
-                self._carry_out(plan, found, change)
+                self._carry_out(plan, found, change, failure)
                 self._apply(plan, change, cause=failure.cause)
             failure = self._patch_and_launch(lock)
 
-    def _carry_out(self, plan: Plan, found: Survey, change: Change) -> None:
+    def _carry_out(self, plan: Plan, found: Survey, change: Change, failure: Failure) -> None:
         """What a remedy does once, besides what it sets."""
-        carry_out.clean(self.host, self.playbook.name, self.report, plan, change)
+        short = carry_out.clean(self.host, self.playbook.name, self.report, plan, change)
+        if short is not None:  # another launch would only be refused again
+            self._tell_finding(failure, Decision(None, short.advice), host=short.sentence)
+            raise gpu_busy(self.host.name, failure.launch, short)
         if change.redownloads:
             foreign = "foreign-folder" in self._given
             carry_out.discard(
@@ -382,13 +385,23 @@ class Deployment(Reading):
                 downloads=f"deploy {self._again}" if not self._downloads else None,
                 from_outside=failure.from_outside,
             )
+        self._tell_finding(failure, decision, host=failure.known)
+        if decision.revert is not None:
+            patch = decision.revert.patch
+            with self.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
+                self._revert(decision.revert, by_person=False)
+                step.done = f"{patch} taken back, it did not help"
+        return decision
+
+    def _tell_finding(self, failure: Failure, decision: Decision, *, host: str) -> None:
+        """The panel of a failure; `host` is what the host knows beside the log."""
         words = finding(
             failure.diagnosis,
             decision,
             launch=failure.launch,
             known=len(self.wishes.patches),
             bundle=failure.bundle,
-            host=failure.known,
+            host=host,
         )
         diff = decision.change.diff if decision.change else None
         self.report.emit(
@@ -400,12 +413,6 @@ class Deployment(Reading):
             diff=diff,
             panel=words,
         )
-        if decision.revert is not None:
-            patch = decision.revert.patch
-            with self.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
-                self._revert(decision.revert, by_person=False)
-                step.done = f"{patch} taken back, it did not help"
-        return decision
 
     def _apply(self, plan: Plan, change: Change, *, cause: str) -> None:
         with self.report.step("patch", change.patch.id, limit=DEADLINE_SECONDS) as step:

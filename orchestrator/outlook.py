@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from orchestrator import gpu_room
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
 from orchestrator.diagnosis.startup import arguments_of
@@ -14,6 +16,8 @@ from orchestrator.engine.adjustments import Adjustments
 from orchestrator.engine.arguments import remedied_name
 from orchestrator.engine.command import engine_command
 from orchestrator.engine.variables import remedied_variable
+from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Unknown
 from orchestrator.playbook import Figures, Playbook
 from orchestrator.remedy.change import Change, work_out
 from orchestrator.remedy.patch import Patch
@@ -21,6 +25,7 @@ from orchestrator.survey import Survey
 
 QUANTISED = ("fp8", "nvfp4")
 CONFIG = "config.json"
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ()) -> Adjustments:
@@ -149,6 +154,40 @@ def fit(
         replicated_bytes=playbook.figures.replicated_bytes,
         context_parallel=int(_number(given.get("decode_context_parallel_size")) or 1),
     )
+
+
+def gpu_shortage(
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    now: Mapping[str, Any] | None = None,
+) -> gpu_room.Shortage | None:
+    """The card on which this launch would be refused for want of free memory; what vLLM needs besides is `fit`'s matter.
+
+    `now` is what the host answered when it had waited for memory; without it the facts tell.
+    """
+    machine, told = survey.facts.machine, survey.facts.gpu_processes
+    if survey.engine is not None and survey.engine.on_cpu:
+        return None
+    ambient = machine.cuda_visible_devices if isinstance(machine, Machine) else None
+    share = _number(arguments_of(tuple(argv)).get("gpu_memory_utilization")) or sizing.default_utilisation(
+        version
+    )
+    launch = gpu_room.Launch(playbook.parallel.gpus, share, environment.get(VISIBLE, ambient))
+    if now is not None:
+        short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
+    elif not isinstance(told, Unknown):
+        short = gpu_room.shortage(survey.facts.cards, told, launch, own=survey.facts.own)
+    else:
+        return None
+    if short is None or short.lower is None:
+        return short
+    lowered = {**playbook.arguments, "gpu-memory-utilization": short.lower}
+    fits = fit(playbook.model_copy(update={"arguments": lowered}), survey, version)
+    return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
 
 
 def kv_dtype(

@@ -14,6 +14,7 @@ from orchestrator.engine.command import engine_command
 from orchestrator.engine.consents import TRUST, needed
 from orchestrator.engine.environment import Variable, engine_environment, removed_variables, without_token
 from orchestrator.errors import DeployError
+from orchestrator.gpu_room import Shortage
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.change import Change, Why, work_out
 from orchestrator.remedy.patch import Patch
@@ -21,6 +22,8 @@ from orchestrator.survey import Survey
 
 Goal = Literal["up", "remediate", "restart"]
 """Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
+_KV_BYTES = "--kv-cache-memory-bytes"
+"""With it vLLM's share of the card decides less than without."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,12 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         warnings = (*warnings, f"{told}: --consent token-to-endpoint gives it")
     if fit.verdict in ("borderline", "does_not_fit"):
         warnings = (fit.reason, *warnings)
+    refusals = preflight.refusals(host, playbook, survey, version)
+    short = _shortage(playbook, survey, version, command, environment, goal)
+    if short is not None and (short.little or _KV_BYTES in command):
+        warnings = (*warnings, f"{short.sentence}. {short.advice}")
+    elif short is not None:
+        refusals = (*refusals, preflight.gpu_busy(host, short))
     return Plan(
         host=host,
         playbook=playbook,
@@ -177,8 +186,23 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         warnings=warnings,
         lacking=_lacking(playbook, wishes, survey, changes, command, asked),
         trusted=code.record(playbook, survey) if TRUST in asked else None,
-        refusals=preflight.refusals(host, playbook, survey, version),
+        refusals=refusals,
     )
+
+
+def _shortage(
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    command: Sequence[str],
+    environment: Sequence[Variable],
+    goal: Goal,
+) -> Shortage | None:
+    """What is short on the cards now; a launch that lives is only followed, and old facts say nothing of now."""
+    if not survey.fresh or (survey.observed.alive and goal != "restart"):
+        return None
+    visible = {one.name: one.shown for one in environment}
+    return outlook.gpu_shortage(playbook, survey, version, command, visible)
 
 
 def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:

@@ -12,6 +12,7 @@ from orchestrator.facts.engine import Engine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
+from orchestrator.gpu_room import Shortage
 from orchestrator.playbook import Playbook
 from orchestrator.survey import Survey
 
@@ -98,6 +99,15 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         )
         for card in small[:1]
     ]
+
+
+def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
+    """That a launch would certainly be refused by vLLM: what others hold of a card leaves too little."""
+    return PreflightRefused(
+        "gpu_busy",
+        f"{host}: {short.sentence}. {short.advice}",
+        next_command=short.next_command or f"nvidia-smi  # on {host}",
+    )
 
 
 def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:

@@ -111,6 +111,8 @@ class Survey:
     observed: Observed
     history: History
     """With the patches of this checkpoint's folder alone."""
+    fresh: bool = True
+    """Whether the facts were read together with the rest, not before."""
 
     @property
     def outcome(self) -> Outcome | None:
@@ -163,10 +165,12 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     observed, history = _observed(seen["launch"])
     there = checkpoint(seen["checkpoint"])
     return Survey(
-        facts=facts or read(seen["facts"], engine_python=python),
+        facts=facts
+        or read(seen["facts"], engine_python=python, own=[one["pid"] for one in observed.members]),
         checkpoint=there,
         observed=observed,
         history=history.within(there.folder),
+        fresh=facts is None,
     )
 
 

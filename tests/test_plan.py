@@ -10,6 +10,8 @@ import pytest
 
 from orchestrator import playbook as playbooks
 from orchestrator.data_folders import shipped
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.plan import Goal, Plan, Wishes, differences, make_plan
 from orchestrator.playbook import Playbook
@@ -250,3 +252,49 @@ def test_a_plan_fits_on_80_columns_except_for_what_is_to_be_pasted(kimi: Playboo
     long = [line for line in text[:command] if len(line) > 80 and line[:1] not in "+- "]
     assert long == []
     assert text[-1].strip().startswith("--")
+
+
+def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
+    """Somebody's process on GPU3, which holds so much of it."""
+    found = survey(**more)
+    taken = [replace(card, memory_used_mib=mib + 2) if card.index == 3 else card for card in cards().gpus]
+    process = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
+    facts = replace(found.facts, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
+    return replace(found, facts=replace(facts, own=frozenset([8121] if own else [])))
+
+
+LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "python3"},))
+
+
+def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty(kimi: Playbook) -> None:
+    (refusal,) = plan(kimi, occupied(60_000)).refusals
+    assert (refusal.code, refusal.exit_code) == ("gpu_busy", 4)
+    assert "GPU3 has 37,885 of 97,887 MiB free" in refusal.message
+    assert "pid 8121 (python3 train.py, user ml) holds 60,000 MiB" in refusal.message
+    # 71 GiB of weights fit into no share that is left: none is offered
+    assert "gpu-memory-utilization" not in refusal.message
+    assert refusal.next_command == "nvidia-smi  # on gpu7"
+
+
+@pytest.mark.parametrize(
+    ("found", "goal", "codes"),
+    [
+        (occupied(60_000, own=True), "up", []),
+        (occupied(60_000, observed=LIVES), "up", []),  # a launch that lives is followed, whoever came later
+        (occupied(60_000, observed=LIVES), "restart", ["gpu_busy"]),
+        (replace(occupied(60_000), fresh=False), "up", []),  # what was true when the run began
+        (survey(), "up", []),
+    ],
+)
+def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
+    kimi: Playbook, found: Survey, goal: Goal, codes: list[str]
+) -> None:
+    planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
+    assert [refusal.code for refusal in planned.refusals] == codes
+
+
+def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
+    crowded = kimi.model_copy(update={"arguments": {**kimi.arguments, "gpu-memory-utilization": 0.99}})
+    planned = plan(crowded, occupied(3_500))
+    assert planned.refusals == ()
+    assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -30,6 +30,8 @@ class Facts:
     no_p2p: tuple[tuple[int, int, str], ...] | Unknown
     """Pairs of GPUs that cannot reach each other's memory."""
     gpu_processes: tuple[GpuProcess, ...] | Unknown
+    own: frozenset[int] = frozenset()
+    """The processes of our own launch when the facts were read."""
 
     @property
     def cards(self) -> tuple[Gpu, ...]:
@@ -65,8 +67,8 @@ def questions(*, engine_python: str | None, folder: str) -> dict[str, Any]:
     return {"commands": asked}
 
 
-def read(told: Mapping[str, Any], *, engine_python: str | None) -> Facts:
-    """The answer as values; a fact that cannot be had is Unknown."""
+def read(told: Mapping[str, Any], *, engine_python: str | None, own: Iterable[int] = ()) -> Facts:
+    """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
     said = {name: answer(value) for name, value in told.items()}
     if engine_python is None:
         found: Engine | Unknown = Unknown("not_asked", "no interpreter of an engine was named")
@@ -82,6 +84,7 @@ def read(told: Mapping[str, Any], *, engine_python: str | None) -> Facts:
         topology=_of_the_same_host(links, read_gpus),
         no_p2p=_read(topology.parse_p2p, said["p2p"]),
         gpu_processes=_read(gpu_processes.parse, said["gpu_processes"]),
+        own=frozenset(own),
     )
 
 

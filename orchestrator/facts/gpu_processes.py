@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from orchestrator.facts.gpus import FAILURES, NVIDIA_PATH
 from orchestrator.facts.source import Command, Said, Unknown
 
-COMMAND = Command.sh(
-    NVIDIA_PATH + "nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory "
-    "--format=csv,noheader,nounits",
-    timeout=30,
+# Whose each process is and what it runs, where /proc has one of that number.
+_SCRIPT = (
+    NVIDIA_PATH
+    + r"""
+out=$(nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory --format=csv,noheader,nounits); rc=$?
+printf '%s\n' "$out"
+for pid in $(printf '%s\n' "$out" | sed -n 's/^GPU-[^,]*, \([0-9]*\), .*/\1/p' | sort -u); do
+  [ -r "/proc/$pid/cmdline" ] || continue
+  printf 'owner: %s %s %s\n' "$pid" "$(stat -c %U "/proc/$pid")" "$(tr '\0\n' '  ' <"/proc/$pid/cmdline")"
+done 2>/dev/null
+exit $rc
+"""
 )
+COMMAND = Command.sh(_SCRIPT, timeout=30)
+_OWNER = re.compile(r"^owner: (\d+) (\S+) (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -23,6 +33,9 @@ class GpuProcess:
     pid: int
     name: str | None
     memory_mib: int | None
+    user: str | None = None
+    command: str | None = None
+    """The command line; None, as the user, where no process of that number runs this program here."""
 
 
 def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
@@ -30,6 +43,7 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
     for code, words, meaning in FAILURES:
         if re.search(words, said.out + said.err):
             return Unknown(code, meaning)
+    owners = {int(pid): (user, command) for pid, user, command in _OWNER.findall(said.out)}
     found = []
     for line in said.out.splitlines():
         # a process name may hold commas: two fields from the left, one from the right
@@ -38,7 +52,22 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
             uuid, pid, name, memory = match.groups()
             mib = re.fullmatch(r"(\d+)( MiB)?", memory)
             shown = None if name.startswith("[") else name
-            found.append(GpuProcess(uuid, int(pid), shown, int(mib[1]) if mib else None))
+            user, command = owners.get(int(pid), ("", ""))
+            known = shown is not None and _program(shown) == _program(command)
+            found.append(
+                GpuProcess(
+                    uuid,
+                    int(pid),
+                    shown,
+                    int(mib[1]) if mib else None,
+                    user if known else None,
+                    command.strip() if known else None,
+                )
+            )
     if not found and said.rc != 0:
         return Unknown("gpu_query", f"nvidia-smi left with exit status {said.rc}")
     return tuple(found)
+
+
+def _program(command: str) -> str:
+    return command.split(" ")[0].rpartition("/")[2]

@@ -23,6 +23,7 @@ say state_home "$XDG_STATE_HOME"
 say hf_home "$HF_HOME"
 say hf_endpoint "$HF_ENDPOINT"
 env | sed -n 's/^\(HF_[A-Z0-9_]*\)=..*/hf_name=\1/p'
+say cuda_visible_devices "${CUDA_VISIBLE_DEVICES-}"
 say cpus "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
 lscpu 2>/dev/null | sed -n 's/^Model name: *\([^ ].*\)/cpu_model=\1/p; s/^Vendor ID: */cpu_vendor=/p; s/^Socket(s): */sockets=/p'
 sed -n 's/^MemTotal: *\([0-9]*\) kB/memory_kib=\1/p; s/^MemAvailable: *\([0-9]*\) kB/memory_free_kib=\1/p' /proc/meminfo
@@ -61,6 +62,8 @@ class Machine:
     """The mirror of the Hub that is set there, without the password that a URL may hold."""
     hf_names: tuple[str, ...]
     """Which HF_* variables are set; HF_TOKEN among them means that the host has a token of its own."""
+    cuda_visible_devices: str | None
+    """Which cards every program of this user sees, where that is set."""
     cpus: int | None
     cpu_model: str | None
     cpu_vendor: str | None
@@ -113,6 +116,7 @@ def parse(said: Said) -> Machine | Unknown:
         hf_home=first.get("hf_home"),
         hf_endpoint=redact(endpoint) if (endpoint := first.get("hf_endpoint")) else None,
         hf_names=tuple(sorted(told["hf_name"])),
+        cuda_visible_devices=first.get("cuda_visible_devices"),
         cpus=_number(first.get("cpus")),
         cpu_model=first.get("cpu_model"),
         cpu_vendor=first.get("cpu_vendor"),

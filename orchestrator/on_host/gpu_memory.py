@@ -43,8 +43,11 @@ class App:
     @property
     def seen(self) -> bool:
         """Whether the process of that number here is the one that the driver means, by its name."""
-        name = os.path.basename(self.name)
-        return bool(name) and name in procs.command(self.pid)
+        return bool(self.name) and _program(self.name) == _program(procs.command(self.pid))
+
+
+def _program(command: str) -> str:
+    return os.path.basename(command.split(" ")[0])
 
 
 def parse_apps(text: str) -> list[App]:

@@ -87,9 +87,17 @@ def _port_taken(box: Box) -> None:
 
 
 def _gpu_busy(box: Box) -> None:
+    _hold_cards(box, "{}-other")
+
+
+def _gpu_taken(box: Box) -> None:
+    _hold_cards(box, "other-{}")  # a rank renames it to that of a card when it starts
+
+
+def _hold_cards(box: Box, note: str) -> None:
     pid = _bystander(box, "import time; print(flush=True); time.sleep(1e6)")
     for card in range(8):
-        (box.cards / f"{card}-other").write_text(f"{pid} 85068 python3\n")
+        (box.cards / note.format(card)).write_text(f"{pid} 85068 python3\n")
 
 
 def _bystander(box: Box, program: str) -> int:
@@ -141,6 +149,7 @@ ARRANGEMENTS: Mapping[str, Callable[[Box], None]] = {
     "damaged-on-disk": _damaged_on_disk,
     "port-taken": _port_taken,
     "gpu-busy": _gpu_busy,
+    "gpu-taken": _gpu_taken,
     "no-engine": _no_engine,
     "few-gpus": _few_gpus,
     "changed-host-key": _changed_host_key,

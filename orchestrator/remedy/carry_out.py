@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.errors import CheckpointError
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.gpu_room import Shortage, holders
+from orchestrator.outlook import gpu_shortage
 from orchestrator.plan import Plan
 from orchestrator.remedy.change import Change
 from orchestrator.report.events import Report
@@ -20,11 +23,14 @@ BY_STOPPING = ("shm", "orphan_processes")
 """What is cleaned with every launch that is stopped."""
 
 
-def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change) -> None:
-    """Clean what the remedy names, as far as stopping the launch has not done it."""
+def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change) -> Shortage | None:
+    """Clean what the remedy names, as far as stopping the launch has not done it.
+
+    Gives what is short on the cards where memory was waited for, none came, and the next launch would be refused too.
+    """
     names = [name for name in change.cleanups if name not in BY_STOPPING]
     if not names:
-        return
+        return None
     with report.step(
         "clean", ", ".join(name.replace("_", " ") for name in names), limit=DEADLINE_SECONDS
     ) as step:
@@ -38,6 +44,19 @@ def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change)
         answer: dict[str, Any] = host.script("cleanup", request, deadline=DEADLINE_SECONDS)
         step.done = "; ".join(_cleaned(name, answer[name]) for name in names)
         step.data = answer
+        short = _shortage(plan, answer.get("gpu_memory_wait"))
+        if short is not None:
+            step.state = "failed"
+    return short
+
+
+def _shortage(plan: Plan, answer: Mapping[str, Any] | None) -> Shortage | None:
+    """What is short by the cards as they were after the wait; a little less than is asked is for another remedy."""
+    if answer is None:
+        return None
+    visible = {one.name: one.shown for one in plan.environment}
+    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.command, visible, now=answer)
+    return None if short is None or short.little else short
 
 
 def _cleaned(name: str, done: Mapping[str, Any] | None) -> str:
@@ -45,8 +64,8 @@ def _cleaned(name: str, done: Mapping[str, Any] | None) -> str:
     if done is None:
         return f"{what}: nvidia-smi does not answer"
     if name == "gpu_memory_wait":
-        held = ", ".join(f"pid {one['pid']} ({one['command']}, {one['user']})" for one in done["holders"])
-        return f"waited {done['seconds']:.0f} s for GPU memory{f'; held by {held}' if held else ''}"
+        held = holders(GpuProcess(**one) for one in done["holders"])
+        return "; ".join([f"waited {done['seconds']:.0f} s for GPU memory", *held])
     kept = "".join(f", {one['path']} stays: {one['reason']}" for one in done["kept"])
     return f"{what}: {len(done['removed'])} removed{kept}"
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import subprocess
+import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,4 +25,21 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
         assert read.code == expected["unknown"]
     else:
         assert not isinstance(read, Unknown)
-        assert [asdict(process) for process in read] == expected["processes"]
+        unowned = {"user": None, "command": None}
+        assert [asdict(process) for process in read] == [{**unowned, **one} for one in expected["processes"]]
+
+
+def test_the_command_says_whose_a_process_is(tmp_path: Path) -> None:
+    own = Path(sys.executable).name
+    program = tmp_path / "nvidia-smi"
+    rows = f"GPU-1, {os.getpid()}, /x/{own}, 40000\\nGPU-2, 4194399, gone, 1\\n"
+    program.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
+    program.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(gpu_processes.COMMAND.argv, capture_output=True, text=True, env=env, check=True)
+    read = gpu_processes.parse(Said(done.returncode, done.stdout, done.stderr))
+    assert not isinstance(read, Unknown)
+    ours, gone = read
+    assert ours.user == pwd.getpwuid(os.getuid()).pw_name
+    assert ours.command is not None and own in ours.command
+    assert (gone.pid, gone.user, gone.command) == (4194399, None, None)

@@ -151,7 +151,8 @@ TOLD = {
     "stubborn": "no_remedy_left",
     "unknown": "LedgerTornError: page 4 of the ledger is torn",
     "shm-full": "NCCL finds no room in /dev/shm",
-    "gpu-busy": "The card has less free memory",
+    "gpu-busy": "holds 680,544 MiB on 8 GPUs. It is not ours, so it stays",
+    "gpu-taken": "holds 680,544 MiB on 8 GPUs. It is not ours, so it stays",
     "oom-killed": "The host's memory ran out and a process was killed",
     "first-request": "A kernel touched memory that is not its own",
     "hang": "not_ready",
@@ -167,11 +168,11 @@ TOLD = {
 }
 """What the error of each fault says, in its sentence or by its code."""
 
-ALIVE = {"stubborn": 2, "unknown": 2, "shm-full": 2, "gpu-busy": 2, "oom-killed": 7, "hang": 10}
+ALIVE = {"stubborn": 2, "unknown": 2, "shm-full": 2, "oom-killed": 7, "hang": 10}
 """So many processes of the launch live when the command leaves, which names them all."""
 
 
-SLOW = ("gpu-busy", "oom-killed", "first-request")
+SLOW = ("gpu-taken", "oom-killed", "first-request")
 
 
 @pytest.mark.parametrize(
@@ -192,6 +193,10 @@ def test_every_fault_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
     assert len(left["processes"]) == ALIVE.get(name, 0), left
     assert sum(left["cards"].values()) == sum(one["gpu_mib"] or 0 for one in left["processes"])
     assert left["stop"].startswith("deploy stop")
+    if name == "gpu-taken":
+        panel = done.of("finding")[-1]["panel"]
+        assert "holds 680,544 MiB" in panel["host"] and "none: " in panel["remedy"]
+        assert "launch 2" not in done.ended  # it would only be refused again
     if name == "oom-killed":
         panel = done.of("finding")[-1]["panel"]
         assert panel["cause"].startswith("the kernel's log: Out of memory: Killed process ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import signal
@@ -118,7 +119,8 @@ class Worker:
         fault, rank = self._settings.fault, self._rank
         if fault == "unknown":
             self._fail(frames.NOBODY_KNOWS, f"LedgerTornError: page {rank} of the ledger is torn")
-        if fault == "gpu-busy":
+        if fault == "gpu-taken":
+            self._let_the_other_in()
             self._fail(frames.FREE_MEMORY, FREE_MEMORY.format(rank=rank))
         if fault == "shm-full":
             head, pid = os.uname().nodename, os.getpid()
@@ -129,6 +131,13 @@ class Worker:
             )
             emit("".join(f"{head}:{pid}:{pid} [{rank}] {text}\n" for text in told))
             self._fail(frames.NCCL, NCCL_ERROR)
+
+    def _let_the_other_in(self) -> None:
+        """From now on somebody else's process holds this rank's card."""
+        folder = os.environ.get("STAND_IN_CARDS")
+        if folder:
+            with contextlib.suppress(FileNotFoundError):
+                (Path(folder) / f"other-{self._rank}").rename(Path(folder) / f"{self._rank}-other")
 
     def _fail(self, way: list[Frame], error: str) -> None:
         """Print the traceback and end, or hang in the ending."""

@@ -1,0 +1,77 @@
+"""What a remedy does once: memory that was waited for and did not come back is no reason for another launch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator import playbook as playbooks
+from orchestrator.data_folders import shipped
+from orchestrator.plan import Wishes, make_plan
+from orchestrator.remedy import carry_out, catalogue
+from orchestrator.remedy.change import Change
+from orchestrator.report.events import Event, Report
+from orchestrator.ssh.local import LocalHost
+from tests.surveys import survey
+
+KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+PATCH = next(patch for patch in catalogue.load([shipped("patches")]) if patch.id == "gpu-memory-not-free")
+WAITING = Change(patch=PATCH, why="finding", evidence="", cleanups=("orphan_processes", "gpu_memory_wait"))
+HOLDER = {
+    "gpu_uuid": "GPU-3",
+    "pid": 8121,
+    "name": "python3",
+    "memory_mib": 60000,
+    "user": "ml",
+    "command": "python3 x",
+}
+
+
+class Host(LocalHost):
+    """Answers what a wait for memory came to."""
+
+    def __init__(self, answer: dict[str, Any] | None) -> None:
+        super().__init__()
+        self._answer = answer
+
+    def script(self, module: str, request: Any, **_: Any) -> Any:
+        assert (module, request["names"]) == ("cleanup", ["gpu_memory_wait"])
+        return {"gpu_memory_wait": self._answer}
+
+
+class Told:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def show(self, event: Event) -> None:
+        self.events.append(event)
+
+
+@pytest.mark.parametrize(
+    ("used", "state", "words"),
+    [
+        (60002, "failed", "waited 5 s for GPU memory; pid 8121 (python3 x, user ml) holds 60,000 MiB"),
+        (2, "ok", "waited 5 s for GPU memory"),
+        (1500, "ok", "waited 5 s for GPU memory"),  # a little less is for another remedy
+    ],
+)
+def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
+    told = Told()
+    # the facts were read when the run began: they say nothing of the cards now
+    found = replace(survey(), fresh=False)
+    plan = make_plan("gpu7", KIMI, found, Wishes())
+    held = [HOLDER] if used > 10000 else []
+    with Host({"seconds": 5.2, "used_mib": {"GPU-3": used}, "holders": held}) as host:
+        short = carry_out.clean(host, "kimi-k2.5", Report(told, "gpu7"), plan, WAITING)
+    assert (told.events[-1].data["state"], told.events[-1].text) == (state, words)
+    assert (short is not None) == (state == "failed")
+    if short is not None:
+        assert "GPU3 has 37,885 of 97,887 MiB free" in short.sentence
+
+
+def test_where_nvidia_smi_does_not_answer_the_next_launch_tells() -> None:
+    with Host(None) as host:
+        plan = make_plan("gpu7", KIMI, survey(), Wishes())
+        assert carry_out.clean(host, "kimi-k2.5", Report(Told(), "gpu7"), plan, WAITING) is None
