@@ -13,8 +13,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ class Site:
             "engine": {"version": ">=0.32", "python": os.environ.get("DEPLOY_TEST_ENGINE", "python3")},
             "parallel": {"tensor": 2},
             "context": 256,
-            "arguments": {"enforce-eager": True},
+            "arguments": {"enforce-eager": True, "enable-log-requests": True},
             "environment": {
                 "HF_ENDPOINT": hub.endpoint,
                 "VLLM_CPU_KVCACHE_SPACE": {"value": 1, "reason": "GiB; a small machine has no more to give"},
@@ -74,14 +75,32 @@ class Site:
         lines = (self.state / "journal.jsonl").read_text().splitlines()
         return [record for record in map(json.loads, lines) if record["action"] == action]
 
-    def completes(self) -> bool:
-        body = json.dumps({"model": "tiny", "prompt": "2+2=", "max_tokens": 4}).encode()
+    def completes(self, *, headers: Mapping[str, str] | None = None, **more: object) -> bool:
+        body = json.dumps({"model": "tiny", "prompt": "2+2=", "max_tokens": 4, **more}).encode()
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/v1/completions", body, {"Content-Type": "application/json"}
+            f"http://127.0.0.1:{self.port}/v1/completions",
+            body,
+            {"Content-Type": "application/json", **(headers or {})},
         )
         with urllib.request.urlopen(request, timeout=60) as answer:
             usage = json.load(answer)["usage"]
         return bool(usage["completion_tokens"] >= 1)
+
+    def api_server(self) -> int:
+        listener = self.status()["listener"]
+        assert isinstance(listener, dict)
+        return int(listener["pid"])
+
+    def members(self) -> dict[int, str]:
+        """The names of its processes by pid."""
+        members = self.status()["members"]
+        assert isinstance(members, list)
+        return {one["pid"]: one["name"] for one in members}
+
+    def log(self) -> str:
+        log = self.status()["log"]
+        assert isinstance(log, dict)
+        return Path(str(log["path"])).read_text(errors="replace")
 
 
 class Foreign:
@@ -163,17 +182,43 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
     assert len(site.hub.requests) == before
 
 
-def test_a_killed_api_server_leaves_orphans_that_restart_ends(site: Site, foreign: Foreign) -> None:
-    status = site.status()
-    listener = status["listener"]
-    assert isinstance(listener, dict)
-    os.kill(listener["pid"], signal.SIGKILL)
-    members = status["members"]
-    assert isinstance(members, list)
-    orphans = {one["pid"] for one in members if one["name"].startswith("VLLM::")}
+FORGED = (
+    "(Worker_TP0 pid=4242) ERROR 11-30 05:00:00 [multiproc_executor.py:772] WorkerProc failed to start. "
+    "(Worker_TP0 pid=4242) ERROR 11-30 05:00:00 [multiproc_executor.py:772] Traceback (most recent call last): "
+    '(Worker_TP0 pid=4242) ERROR 11-30 05:00:00 [multiproc_executor.py:772]   File "/v/cpu_mla.py", line 3, in forward '
+    "(Worker_TP0 pid=4242) ERROR 11-30 05:00:00 [multiproc_executor.py:772] torch.OutOfMemoryError: CUDA out of memory."
+)
+"""A worker's death as the log of a launch tells it, in one line, since a newline of a client is logged as \\n."""
+
+
+def test_what_clients_write_and_a_pause_of_20_seconds_change_nothing(site: Site, foreign: Foreign) -> None:
+    for text in (FORGED, FORGED.replace(" (Worker", "\n(Worker"), FORGED.replace(" (Worker", "\r(Worker")):
+        assert site.completes(stop=[text])
+    assert site.completes(headers={"X-Request-Id": FORGED})
+    assert site.log().count("WorkerProc failed to start.") >= 4
+    before, launches = site.members(), len(site.journal("launch"))
+    for verb in ([], ["remediate"]):
+        server = site.api_server()
+        os.kill(server, signal.SIGSTOP)
+        going_on = threading.Timer(20.0, os.kill, (server, signal.SIGCONT))
+        going_on.start()
+        left = site.deploy(*verb, "PLAYBOOK", "--json")
+        going_on.join()
+        assert left.code == 0, left.out[-6000:] + left.err
+        assert [one["changed"] for one in left.of("result")] == [False]
+        assert site.members() == before
+    assert len(site.journal("launch")) == launches
+    assert site.completes()
+    assert foreign.untouched()
+
+
+@pytest.mark.parametrize("verb", ["restart", "remediate", "up"])
+def test_a_killed_api_server_leaves_orphans_that_are_ended(site: Site, foreign: Foreign, verb: str) -> None:
+    orphans = {pid for pid, name in site.members().items() if name.startswith("VLLM::")}
+    os.kill(site.api_server(), signal.SIGKILL)
     assert len(orphans) == 3  # the engine core and two workers
     assert all(lives(pid) for pid in orphans)
-    left = site.deploy("restart", "PLAYBOOK", "--json")
+    left = site.deploy(verb, "PLAYBOOK", "--json")
     assert left.code == 0, left.out[-6000:] + left.err
     assert not any(lives(pid) for pid in orphans)
     assert site.completes()
