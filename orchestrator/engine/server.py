@@ -87,13 +87,26 @@ class Server:
                 "by_person": by_person,
             }
             answer: dict[str, Any] = self._host.script("stop", request, deadline=deadline)
-            freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
-            step.done = (
-                f"{len(answer['ended'])} processes ended, "
-                f"{len(answer['shm_removed'])} shared-memory files removed ({freed:.0f} MiB)"
-            )
+            step.done = ended(answer)
             step.data = answer
         return answer
+
+
+def ended(answer: Mapping[str, Any]) -> str:
+    """What a stop did, and what stays because it may be somebody else's."""
+    freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
+    done = [
+        f"{len(answer['ended'])} processes ended, "
+        f"{len(answer['shm_removed'])} shared-memory files removed ({freed:.0f} MiB)"
+    ]
+    if left := ", ".join(f"pid {one['pid']} ({one['name']})" for one in answer["left"]):
+        done.append(f"{left} writes into the log, is not known to be of the launch, and lives on")
+    for one in answer["shm_kept"]:
+        if one["doubtful"]:
+            done.append(
+                f"/dev/shm/{one['name']} stays: {one['reason']}; if it is not: rm /dev/shm/{one['name']}"
+            )
+    return "; ".join(done)
 
 
 def tokens(answer: dict[str, Any]) -> str:

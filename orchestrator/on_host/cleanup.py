@@ -47,7 +47,7 @@ def _environment(state: Path, request: dict[str, Any]) -> dict[str, str]:
     launch = launches.choose(state, None, launches.table())
     recorded = launch.record.get("caches_by") if launch else None
     if isinstance(recorded, dict):
-        return recorded
+        return {name: value for name, value in recorded.items() if isinstance(value, str)}
     return {**os.environ, **request["environment"]}
 
 

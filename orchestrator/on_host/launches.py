@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import procs, regular_file
+from orchestrator.on_host import in_use, procs, regular_file, shared_memory, sightings
 from orchestrator.on_host.state import boot_id, machine_id, read_json
 
 _EXIT_BYTES = 64
@@ -20,7 +20,7 @@ class Launch:
     """One start of the engine as `launches/N/process.json` records it.
 
     `pid` and `start_time` are those of the supervisor, which leads the session of the same number;
-    None when the launch was cut off before it was recorded.
+    None when the launch was cut off before it was recorded. `seen` is what earlier looks saw of it.
     """
 
     number: int
@@ -30,6 +30,7 @@ class Launch:
     pid: int | None
     start_time: int | None
     record: Mapping[str, Any]
+    seen: sightings.Sightings = field(default_factory=sightings.Sightings)
 
     @property
     def log(self) -> Path:
@@ -41,6 +42,10 @@ class Launch:
         if not isinstance(names, list) or self.boot_id != boot:
             return None
         return frozenset(name for name in names if isinstance(name, str))
+
+    def shm_held(self, boot: str) -> frozenset[in_use.File]:
+        """The entries of /dev/shm that members were seen to hold, in this boot."""
+        return self.seen.shm if self.boot_id == boot else frozenset()
 
     def exit_code(self) -> int | None:
         """What the supervisor recorded: 128 + N for an engine ended by signal N, 127 for none found."""
@@ -83,7 +88,7 @@ def load(state: Path, number: int) -> Launch | None:
     if not (isinstance(marker, str) and marker and isinstance(boot, str)):
         return None
     pid, start_time = (_number(record.get(key)) for key in ("pid", "start_time"))
-    return Launch(number, folder, marker, boot, pid, start_time, record)
+    return Launch(number, folder, marker, boot, pid, start_time, record, sightings.load(folder))
 
 
 def _number(value: Any) -> int | None:
@@ -116,28 +121,60 @@ def table() -> Table:
 def members(launch: Launch, at: Table) -> list[procs.Process]:
     """The living processes of a launch, by pid.
 
-    They carry its marker, print into its log (which lies in a folder of ours alone; vLLM's workers lose
-    the marker with their environment), are of its session, or descend from such a one. The kernel keeps
-    a session's number from reuse while any process is in it. So as long as the leader is there, its
-    start time decides. When it is gone the session may be ours without its leader or a later one
-    without its own; then one of its processes must be ours by marker or log.
+    They carry its marker, are of its session, descend from such a one, or did so when somebody looked (vLLM's workers
+    lose the marker with their environment, and an orphan its descent). The kernel keeps a session's number from reuse
+    while any process is in it. So as long as the leader is there, its start time decides. When it is gone the session may
+    be ours without its leader or a later one without its own; then one of its processes must be ours by marker, by an
+    earlier look, or print into our log. The log alone makes nobody ours: `tee -a`, a script of the user's, an editor
+    have it open as well.
     """
     if launch.boot_id != at.boot_id:
         return []
-    living = {pid: one for pid, one in at.processes.items() if one.alive}
-    log = os.path.realpath(launch.log)
-    ours = {pid for pid in living if at.markers.get(pid) == launch.marker or log in at.outputs.get(pid, ())}
+    living = {pid: process for pid, process in at.processes.items() if process.alive}
+    ours = {
+        pid
+        for pid, process in living.items()
+        if at.markers.get(pid) == launch.marker or (pid, process.start_time) in launch.seen.members
+    }
     if launch.pid is not None:
-        session = {pid for pid, one in living.items() if one.session == launch.pid}
+        session = {pid for pid, process in living.items() if process.session == launch.pid}
         leader = at.processes.get(launch.pid)
-        if leader.start_time == launch.start_time if leader else session & ours:
+        log = os.path.realpath(launch.log)
+        witnesses = session & ours or {pid for pid in session if log in at.outputs.get(pid, ())}
+        if leader.start_time == launch.start_time if leader else witnesses:
             ours |= session
     grown = -1
     while grown != len(ours):
         grown = len(ours)
-        ours |= {pid for pid, one in living.items() if one.parent in ours}
+        ours |= {pid for pid, process in living.items() if process.parent in ours}
     ours -= procs.lineage(at.own_pid, at.processes)  # whoever asks is never part of the answer
     return [living[pid] for pid in sorted(ours)]
+
+
+def look(launch: Launch, at: Table) -> tuple[list[procs.Process], Launch]:
+    """The living members, and the launch with what was seen of it.
+
+    That is noted for later looks, when session, parent and marker may tell nothing any more.
+    """
+    seen = sightings.load(launch.folder).joined(launch.seen)
+    launch = replace(launch, seen=seen)
+    living = members(launch, at)
+    entries = [entry for entry in shared_memory.entries() if entry.known and entry.file not in seen.shm]
+    held = shared_memory.holders(entries, [process.pid for process in living])
+    shm = [entry.file for entry in entries if entry.name in held]
+    return living, replace(launch, seen=sightings.note(launch.folder, seen, living, shm))
+
+
+def writers(launch: Launch, at: Table) -> list[procs.Process]:
+    """The living processes that write into the log of a launch and are none of its members."""
+    log = os.path.realpath(launch.log)
+    known = {process.pid for process in members(launch, at)} | {at.own_pid}
+    others = (process for pid, process in sorted(at.processes.items()) if pid not in known)
+    return [
+        process
+        for process in others
+        if process.alive and not process.kernel and procs.writes(process.pid, log)
+    ]
 
 
 def supervisor(launch: Launch, at: Table) -> procs.Process | None:

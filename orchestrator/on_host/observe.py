@@ -10,7 +10,7 @@ from orchestrator.on_host.state import boot_id, known_folder, machine_id, record
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Everything that can be told in one round trip; changes nothing.
+    """Everything that can be told in one round trip; changes nothing, but notes what it saw of a launch.
 
     request: playbook, port, host, model, api_key, launch (null: the one that lives, else the latest). A launch
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
@@ -23,7 +23,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     state = known_folder(request["playbook"])
     at = launches.table()
     launch = launches.choose(state, request.get("launch"), at)
-    members = launches.members(launch, at) if launch else []
+    members = launches.look(launch, at)[0] if launch else []
     command = launch.command() if launch else None
     asked = {
         "host": request.get("host") or "127.0.0.1",

@@ -108,6 +108,26 @@ def outputs(pid: int) -> frozenset[str]:
     return frozenset(read_link(f"/proc/{pid}/fd/{number}").replace(" (deleted)", "") for number in (1, 2))
 
 
+def writes(pid: int, path: str) -> bool:
+    """Whether a process has a file open for writing: a path without symbolic links."""
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return False
+    return any(
+        read_link(f"/proc/{pid}/fd/{number}") == path and _flags(pid, number) & os.O_ACCMODE != os.O_RDONLY
+        for number in numbers
+    )
+
+
+def _flags(pid: int, number: str) -> int:
+    """With which flags a descriptor was opened, as proc(5) tells in octal."""
+    for line in read_bytes(f"/proc/{pid}/fdinfo/{number}").splitlines():
+        if line.startswith(b"flags:"):
+            return int(line.split()[1], 8)
+    return os.O_RDONLY
+
+
 def lineage(pid: int, table: Mapping[int, Process]) -> set[int]:
     """A process and its ancestors."""
     found: set[int] = set()
@@ -154,22 +174,32 @@ def user(uid: int) -> str:
         return str(uid)
 
 
-def owner(pid: int) -> str | None:
+def owner_uid(pid: int) -> int | None:
     try:
-        return user(os.stat(f"/proc/{pid}").st_uid)
+        return os.stat(f"/proc/{pid}").st_uid
     except OSError:
         return None
 
 
-def since(one: Process) -> str | None:
-    """When a process started, host time, UTC, ISO 8601 to the second."""
+def owner(pid: int) -> str | None:
+    uid = owner_uid(pid)
+    return None if uid is None else user(uid)
+
+
+def started(one: Process) -> float | None:
+    """When a process started, seconds since 1970."""
     for line in read_bytes("/proc/stat").splitlines():
         if line.startswith(b"btime "):
-            seconds = int(line.split()[1]) + one.start_time / os.sysconf("SC_CLK_TCK")
-            return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(
-                timespec="seconds"
-            )
+            return int(line.split()[1]) + one.start_time / os.sysconf("SC_CLK_TCK")
     return None
+
+
+def since(one: Process) -> str | None:
+    """When a process started, host time, UTC, ISO 8601 to the second."""
+    seconds = started(one)
+    if seconds is None:
+        return None
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def open_pidfd(one: Process) -> int | None:

@@ -8,9 +8,11 @@ import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.on_host import in_use, procs
+from orchestrator.on_host import in_use, makers, procs, removal
 
 FOLDER = "/dev/shm"
+DOUBT = "may be of "
+"""So begins the reason of what stays because nobody knows whether it is a launch's or a living process's."""
 KNOWN = ("psm_*", "sem.mp-*", "sem.loky-*", "vllm_*", "nccl-*", "torch_*")
 
 
@@ -67,7 +69,8 @@ class Claim:
 
     `held`: entries (device, inode) that its members had mapped or open. `before`: the names that were
     there when it began, None where unknown. `ended`: when it was over (seconds since 1970), None while
-    it lives or where unknown. `consented`: names that the person gave up.
+    it lives or where unknown. `consented`: names that the person gave up. `makers`: living processes of this user that
+    are not the launch's.
     """
 
     uid: int
@@ -75,6 +78,7 @@ class Claim:
     before: frozenset[str] | None
     ended: float | None = None
     consented: frozenset[str] = frozenset()
+    makers: tuple[makers.Maker, ...] = ()
 
 
 def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
@@ -88,31 +92,34 @@ def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[in
         return "unknown name"
     if one.uid != claim.uid:
         return f"owned by {procs.user(one.uid)}"
-    if one.file in claim.held or one.name in claim.consented:
+    if one.name in claim.consented:
         return None
-    if claim.before is None:
-        return "may be older than the launch"
-    if one.name in claim.before:
-        return "older than the launch"
-    if claim.ended is not None and one.changed > claim.ended:
+    held = one.file in claim.held
+    new = claim.before is not None and one.name not in claim.before
+    if not held and not new:
+        return "may be older than the launch" if claim.before is None else "older than the launch"
+    if not held and claim.ended is not None and one.changed > claim.ended:
         return "younger than the launch's end"
+    if not (held and new):
+        for maker in claim.makers:
+            if maker.may_have_made(one.name, one.changed):
+                return f"{DOUBT}pid {maker.pid} ({maker.name}), which lives and may attach to it by name"
     return None
 
 
 def clean(claim: Claim) -> tuple[list[Entry], list[tuple[Entry, str]]]:
     """Remove what may go: the removed entries, and the kept ones with the reason."""
-    found = entries()
-    holding = holders(found, (pid for pid, one in procs.processes().items() if not one.kernel))
+    there = entries()
+    used = in_use.users({one.file: one.name for one in there}, in_use.everybody())
+    holding = {one.name: used[one.file] for one in there if one.file in used}
     removed, kept = [], []
-    for one in found:
+    for one in there:
         reason = reason_to_keep(one, claim, holding)
         if reason is None:
             try:
-                os.unlink(os.path.join(FOLDER, one.name))
+                reason = removal.take(FOLDER, one.name, used=used, expect=one.file)
             except FileNotFoundError:
                 continue
-            except OSError as error:
-                reason = error.strerror or str(error)
         if reason is None:
             removed.append(one)
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import gpu_memory, launches, procs, shared_memory
+from orchestrator.on_host import gpu_memory, launches, makers, procs, shared_memory
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, boot_id, state_folder
 
@@ -25,8 +25,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     request: playbook, launch (null: the one that lives, else the latest), grace_seconds after TERM,
     kill_seconds after KILL, remove_shm, consented_shm (names of entries that may go though they are not
     known to be ours), wait_gpu_seconds, by_person (for the journal). Answers {launch, ended: [{pid, name}],
-    killed: how many needed KILL, exit_code, shm_removed: [{name, bytes}], shm_kept: [{name, bytes,
-    reason}], gpu: {...} or null, seconds}; launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
+    killed: how many needed KILL, exit_code, left: [{pid, name}] (they write into its log, are not known to be its own, and
+    live on), shm_removed: [{name, bytes}], shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds};
+    launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
     Refusal("will_not_die") when something survives KILL or may not be ended by this user.
     """
     state = state_folder(request["playbook"])
@@ -41,7 +42,7 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
     if launch is None:
         if number is not None:
             raise Refusal("no_launch", f"there is no launch {number} on this machine")
-        return _answer(None, None, [], [], None, began)
+        return _answer(None, None, [], [], [], None, began)
     ending = Ending(launch)
     survivors = ending.run(request["grace_seconds"], request["kill_seconds"])
     if survivors:
@@ -53,17 +54,19 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
     if request.get("remove_shm", True):
         claim = shared_memory.Claim(
             uid=os.getuid(),
-            held=frozenset(ending.held),
+            held=ending.launch.shm_held(boot_id()),
             before=launch.shm_before(boot_id()),
             ended=None if ending.seen else launch.ended_at(),
             consented=frozenset(request.get("consented_shm") or ()),
+            makers=tuple(makers.living(os.getuid(), shared_memory.FOLDER)),
         )
         removed, kept = shared_memory.clean(claim)
     gpu = None
     if request.get("wait_gpu_seconds"):
         before = launch.record.get("gpu_before_mib")
         gpu = gpu_memory.wait(set(ending.seen), before, request["wait_gpu_seconds"])
-    answer = _answer(launch, ending, removed, kept, gpu, began)
+    left = launches.writers(launch, launches.table())
+    answer = _answer(launch, ending, left, removed, kept, gpu, began)
     brief = {"shm_removed": [one.name for one in removed], "shm_kept": len(kept)}
     append(state, {"action": "stop", **answer, **brief, "by_person": bool(request.get("by_person"))})
     return answer
@@ -72,6 +75,7 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
 def _answer(
     launch: launches.Launch | None,
     ending: Ending | None,
+    left: list[procs.Process],
     removed: list[shared_memory.Entry],
     kept: list[tuple[shared_memory.Entry, str]],
     gpu: dict[str, Any] | None,
@@ -83,21 +87,29 @@ def _answer(
         "ended": [{"pid": pid, "name": name} for pid, name in sorted(seen.items())],
         "killed": len(ending.killed) if ending else 0,
         "exit_code": launch.exit_code() if launch else None,
+        "left": [{"pid": process.pid, "name": procs.name(process)} for process in left],
         "shm_removed": [{"name": one.name, "bytes": one.bytes} for one in removed],
-        "shm_kept": [{"name": one.name, "bytes": one.bytes, "reason": reason} for one, reason in kept],
+        "shm_kept": [
+            {
+                "name": one.name,
+                "bytes": one.bytes,
+                "reason": reason,
+                "doubtful": reason.startswith(shared_memory.DOUBT),
+            }
+            for one, reason in kept
+        ],
         "gpu": gpu,
         "seconds": round(time.monotonic() - began, 3),
     }
 
 
 class Ending:
-    """The ending of one launch: who was seen, who needed KILL, which shared memory they held."""
+    """The ending of one launch: who was seen, who needed KILL."""
 
     def __init__(self, launch: launches.Launch) -> None:
         self.launch = launch
         self.seen: dict[int, str] = {}
         self.killed: set[int] = set()
-        self.held: set[tuple[int, int]] = set()
         self._asked: set[int] = set()
 
     def run(self, grace_seconds: float, kill_seconds: float) -> list[procs.Process]:
@@ -122,11 +134,8 @@ class Ending:
 
     def _look(self, at: launches.Table) -> list[procs.Process]:
         """The living members; what they hold is noted while they still hold it."""
-        living = launches.members(self.launch, at)
+        living, self.launch = launches.look(self.launch, at)
         self.seen.update((one.pid, procs.name(one)) for one in living if one.pid not in self.seen)
-        entries = shared_memory.entries()
-        holding = shared_memory.holders(entries, [one.pid for one in living])
-        self.held.update((one.device, one.inode) for one in entries if one.name in holding)
         return living
 
     def _until_gone(

@@ -87,7 +87,7 @@ def _size(launch: launches.Launch) -> int:
 
 
 def _work(launch: launches.Launch) -> dict[str, float]:
-    pids = [one.pid for one in launches.members(launch, launches.table())]
+    pids = [one.pid for one in launches.look(launch, launches.table())[0]]
     return {
         "cpu_seconds": round(sum(procs.cpu_seconds(pid) for pid in pids), 2),
         "read_bytes": sum(procs.disk_bytes_read(pid) for pid in pids),
@@ -95,7 +95,8 @@ def _work(launch: launches.Launch) -> dict[str, float]:
 
 
 def _members(launch: launches.Launch) -> list[dict[str, Any]]:
-    return [{"pid": one.pid, "name": procs.name(one)} for one in launches.members(launch, launches.table())]
+    living, _ = launches.look(launch, launches.table())
+    return [{"pid": one.pid, "name": procs.name(one)} for one in living]
 
 
 class _Watched:
@@ -191,7 +192,7 @@ class _Asking:
                 return
 
     def _listener(self) -> dict[str, Any] | None:
-        members = launches.members(self._launch, launches.table())
+        members, _ = launches.look(self._launch, launches.table())
         return listeners.who(self._host, self._request["port"], [one.pid for one in members])
 
     def _judge(self) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import launch, launches, procs, shared_memory, stop
+from orchestrator.on_host import launch, launches, makers, procs, shared_memory, stop
 from tests.waiting import eventually
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -30,9 +30,19 @@ def stand_in(**options: Any) -> list[str]:
 
 @pytest.fixture
 def shm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder inside the real /dev/shm that the code under test takes for all of it."""
+    """A folder inside the real /dev/shm that the code under test takes for all of it.
+
+    Who else of this user may have made a file in it is asked of the test's own children alone.
+    """
     folder = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="test-"))
     monkeypatch.setattr(shared_memory, "FOLDER", str(folder))
+    everybody = makers.living
+
+    def children(uid: int, where: str) -> list[makers.Maker]:
+        table = procs.processes()
+        return [one for one in everybody(uid, where) if os.getpid() in procs.lineage(one.pid, table)]
+
+    monkeypatch.setattr(makers, "living", children)
     yield folder
     shutil.rmtree(folder)
 

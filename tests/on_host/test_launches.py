@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.on_host import launches
 from orchestrator.on_host.procs import Process
+from orchestrator.on_host.sightings import Sightings
 from orchestrator.on_host.state import machine_id, write_json
 
 LAUNCH = launches.Launch(1, Path("/state/launches/1"), "mine", "boot", 100, 5000, {})
@@ -25,15 +28,17 @@ OTHER = process(300, 1, 300)
 
 
 def members(
-    *seen: Process,
+    *there: Process,
     marked: dict[int, str] | None = None,
     printing: tuple[int, ...] = (),
+    seen: Collection[tuple[int, int]] = (),
     boot: str = "boot",
     own: int = 999,
 ) -> list[int]:
     outputs = {pid: {"/state/launches/1/vllm.log"} for pid in printing}
-    table = launches.Table(boot, {one.pid: one for one in seen}, marked or {}, outputs, own)
-    return [one.pid for one in launches.members(LAUNCH, table)]
+    table = launches.Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
+    launch = replace(LAUNCH, seen=Sightings(frozenset(seen)))
+    return [one.pid for one in launches.members(launch, table)]
 
 
 def test_the_session_of_our_living_supervisor() -> None:
@@ -63,8 +68,23 @@ def test_a_session_without_its_leader_needs_a_witness() -> None:
     assert members(ORPHAN, process(103, 1, 100), printing=(102,)) == [102, 103]
 
 
-def test_a_process_that_prints_into_our_log_is_ours_wherever_it_went() -> None:
-    assert members(SUPERVISOR, OTHER, process(301, 1, 301), printing=(300,)) == [100, 300]
+def test_who_only_prints_into_our_log_is_not_ours() -> None:
+    """As `tee -a`, a script of the user's, or a server of theirs that appends to it."""
+    assert members(SUPERVISOR, OTHER, process(301, 300, 300), printing=(300, 301)) == [100]
+    assert members(OTHER, printing=(300,)) == []
+    assert members(process(100, 1, 100, 7000), process(101, 100, 100), printing=(101,)) == []
+
+
+def test_who_was_seen_among_ours_stays_ours() -> None:
+    """An orphan in a session of its own whose environment is gone, and what it starts then."""
+    seen = {(300, OTHER.start_time)}
+    assert members(OTHER, process(301, 300, 301), process(302, 1, 302), seen=seen) == [300, 301]
+    assert members(process(300, 1, 300, OTHER.start_time + 1), seen=seen) == []
+    assert members(OTHER, seen=seen, boot="another") == []
+
+
+def test_a_session_without_its_leader_is_ours_where_one_of_it_was_seen() -> None:
+    assert members(ORPHAN, process(103, 1, 100), seen={(103, 6000)}) == [102, 103]
 
 
 def test_descendants_that_left_the_session() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host import shared_memory
+from orchestrator.on_host.makers import Maker
 from orchestrator.on_host.shared_memory import Claim, Entry
 
 
@@ -18,6 +19,8 @@ def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> Ent
     return Entry(name, 4096, uid, 26, 7, changed)
 
 
+MAKER = Maker(7, "python3", 20.0, frozenset({"psm_"}))
+MAY_BE = "may be of pid 7 (python3), which lives and may attach to it by name"
 HELD = frozenset({(26, 7)})
 
 
@@ -26,6 +29,13 @@ HELD = frozenset({(26, 7)})
     [
         (entry(), Claim(1000, frozenset(), frozenset()), None),
         (entry(), Claim(1000, HELD, frozenset({"psm_1"})), None),
+        (entry(), Claim(1000, HELD, frozenset(), makers=(MAKER,)), None),
+        (entry(), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), MAY_BE),
+        (entry(), Claim(1000, HELD, frozenset({"psm_1"}), makers=(MAKER,)), MAY_BE),
+        (entry(), Claim(1000, HELD, None, makers=(MAKER,)), MAY_BE),
+        (entry(), Claim(1000, frozenset(), frozenset(), None, frozenset({"psm_1"}), (MAKER,)), None),
+        (entry("sem.mp-1"), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
+        (entry(changed=5.0), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
         (entry(), Claim(1000, HELD, None), None),
         (entry(), Claim(1000, frozenset(), frozenset({"psm_1"})), "older than the launch"),
         (entry(), Claim(1000, frozenset(), frozenset({"psm_1"}), None, frozenset({"psm_1"})), None),

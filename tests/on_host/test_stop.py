@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,9 +62,10 @@ def test_term_ignored(deployments: Deployments) -> None:
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_workers_orphaned_by_a_killed_server(deployments: Deployments, shm: Path, apart: bool) -> None:
-    """Apart, they have neither our session nor our marker nor a parent of ours: the log gives them away."""
-    one = deployments.launch(stand_in(workers=2, shm=str(shm)))
+    """Apart, they have neither our session nor our marker nor a parent of ours: an earlier look gives them away."""
+    one = deployments.launch(stand_in(workers=2, shm=str(shm), apart=apart))
     pids = ready(one, 2)
+    launches.look(one, launches.table())
     os.kill(pids["server"], signal.SIGKILL)
     eventually(lambda: not lives(one.pid or 0))
     assert one.exit_code() == 137
@@ -72,6 +74,109 @@ def test_workers_orphaned_by_a_killed_server(deployments: Deployments, shm: Path
     assert answer["killed"] == 2
     assert len(answer["shm_removed"]) == 2
     assert os.listdir(shm) == []
+
+
+def appending(log: Path, program: str) -> subprocess.Popen[bytes]:
+    """Somebody's process of this user whose output goes into a log; it says so there first."""
+    with log.open("ab") as file:
+        return subprocess.Popen(["/bin/sh", "-c", program], stdout=file, start_new_session=True)
+
+
+@pytest.mark.parametrize(
+    ("program", "writes"),
+    [
+        ("echo theirs; sleep 1000", True),
+        ("echo theirs; sleep 1000 | tee -a {log} >/dev/null", True),
+        ("echo theirs; exec 3>>{log} >/dev/null; sleep 1000", True),
+        ("echo theirs; exec tail -f {log} >/dev/null", False),
+    ],
+    ids=["script", "tee", "editor", "tail"],
+)
+def test_who_has_the_log_open_is_named_and_lives(
+    deployments: Deployments, program: str, writes: bool
+) -> None:
+    one = deployments.launch(stand_in(workers=1))
+    ready(one, 1)
+    theirs = appending(one.log, program.format(log=one.log))
+    try:
+        eventually(lambda: "theirs" in one.log.read_text())
+        answer = deployments.stop()
+        assert len(answer["ended"]) == 3
+        assert theirs.poll() is None
+        assert bool(answer["left"]) is writes
+        assert {gone["pid"] for gone in answer["left"]} <= group(theirs.pid)
+    finally:
+        os.killpg(theirs.pid, signal.SIGKILL)
+        theirs.wait()
+
+
+def group(session: int) -> set[int]:
+    return {pid for pid, process in procs.processes().items() if process.session == session}
+
+
+def test_orphans_that_nobody_ever_looked_at_are_named(deployments: Deployments) -> None:
+    """Their session is their own, their environment gone, their parent dead: an open log alone makes them nobody's."""
+    one = deployments.launch(stand_in(workers=1, apart=True))
+    pids = ready(one, 1)
+    try:
+        os.kill(pids["server"], signal.SIGKILL)
+        eventually(lambda: not lives(one.pid or 0))
+        answer = deployments.stop()
+        assert (answer["ended"], answer["left"]) == (
+            [],
+            [{"pid": pids["worker 0"], "name": "VLLM::Worker_TP"}],
+        )
+        assert lives(pids["worker 0"])
+    finally:
+        os.kill(pids["worker 0"], signal.SIGKILL)
+
+
+SHARED = """
+import sys
+from multiprocessing import resource_tracker, shared_memory
+resource_tracker.register = lambda *_: None
+shared_memory.SharedMemory(sys.argv[1], create=True, size=4096).close()
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def sharing(shm: Path, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process of this user that made shared memory, closed it, and lives; the file is moved to where the test has its own."""
+    made = f"psm_{os.getpid()}"
+    with subprocess.Popen(
+        [sys.executable, "-c", SHARED, made], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as one:
+        assert one.stdout is not None
+        one.stdout.readline()
+        Path("/dev/shm", made).rename(shm / name)
+        yield one
+        one.communicate()
+
+
+def test_a_file_that_somebody_may_attach_to_again_stays(deployments: Deployments, shm: Path) -> None:
+    """Made during our launch by a living process of the same user that neither maps it nor has it open."""
+    ready(deployments.launch(stand_in(workers=1, shm=str(shm))), 1)
+    with sharing(shm, "psm_theirs") as theirs:
+        answer = deployments.stop()
+        assert len(answer["shm_removed"]) == 1
+        (kept,) = answer["shm_kept"]
+        assert (kept["name"], kept["doubtful"]) == ("psm_theirs", True)
+        assert kept["reason"].startswith(f"may be of pid {theirs.pid} (")
+    assert [gone["name"] for gone in deployments.stop()["shm_removed"]] == ["psm_theirs"]
+
+
+def test_what_a_look_saw_held_goes_whoever_else_lives(deployments: Deployments, shm: Path) -> None:
+    one = deployments.launch(stand_in(workers=1, shm=str(shm)))
+    pids = ready(one, 1)
+    launches.look(one, launches.table())
+    with sharing(shm, "psm_theirs"):
+        os.killpg(one.pid or 0, signal.SIGKILL)
+        eventually(lambda: not launches.members(one, launches.table()))
+        answer = deployments.stop()
+    assert [gone["name"] for gone in answer["shm_removed"]] == [f"psm_{pids['worker 0']:08x}"]
+    assert os.listdir(shm) == ["psm_theirs"]
 
 
 def test_a_killed_supervisor(deployments: Deployments) -> None:
