@@ -58,7 +58,7 @@ def _compile_caches(environment: dict[str, str], spare: str) -> dict[str, Any]:
     for cache in caches.compiled(environment):
         for below in _parts(cache):
             removal.sweep(cache.base, below)
-            _take(cache.base, below, removed, kept, spare=[spare])
+            _take(cache.base, below, removed, kept, spare=[spare], local=True)
     return {"removed": removed, "kept": kept}
 
 
@@ -98,7 +98,7 @@ def _stale_locks(folder: str, environment: dict[str, str]) -> dict[str, Any]:
                 if reason:
                     kept.append({"path": os.path.join(base, below), "reason": reason})
                 else:
-                    _take(base, below, removed, kept, used=used, expect=file)
+                    _take(base, below, removed, kept, used=used, expect=file, local=True)
     return {"removed": removed, "kept": kept}
 
 

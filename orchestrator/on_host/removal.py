@@ -17,6 +17,11 @@ from dataclasses import dataclass
 
 from orchestrator.on_host import in_use, procs, trusted
 
+NETWORK = (
+    "nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "fuse.ceph", "glusterfs", "fuse.glusterfs", "wekafs", "afs",
+    "pvfs2", "fuse.juicefs", "fuse.sshfs",
+)  # fmt: skip
+"""On some of them (Lustre, GPFS) flock succeeds for everybody, and none shows who has a file open elsewhere."""
 ASIDE = ".removed-by-deploy"
 _CHANGED = "it changed while it was looked at"
 _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
@@ -26,9 +31,9 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 class Found:
     """What lies under a name itself, whatever a link leads to, and the folder that it lies in.
 
-    `kind` is "file", "link", "folder" or "other". `strangers`: owners of what lies in a folder, however deep. `holds`:
-    a place in a folder, or the folder itself, that is no cache. `others`: names besides this one that lead to a file.
-    `users`: pids that have it, or something in it, mapped or open.
+    `kind` is "file", "link", "folder" or "other". `network`: it has to be local, and is not. `strangers`: owners of
+    what lies in a folder, however deep. `holds`: a place in a folder, or the folder itself, that is no cache. `others`:
+    names besides this one that lead to a file. `users`: pids that have it, or something in it, mapped or open.
     """
 
     kind: str
@@ -37,6 +42,7 @@ class Found:
     room_mode: int
     shared: bool = False
     mounted: bool = False
+    network: bool = False
     strangers: frozenset[int] = frozenset()
     unseen: bool = False
     holds: str | None = None
@@ -54,6 +60,8 @@ def reason_to_keep(found: Found, owners: Collection[int]) -> str | None:
         return f"it lies in a folder of {procs.user(found.room_uid)}"
     if found.mounted:
         return "something is mounted there"
+    if found.network:
+        return "it lies on a network file system, where another machine may use it"
     if found.holds:
         return f"it holds {found.holds}"
     if found.shared:
@@ -80,13 +88,15 @@ def take(
     used: Mapping[in_use.File, Collection[int]] | None = None,
     expect: in_use.File | None = None,
     spare: Collection[str] = (),
+    local: bool = False,
 ) -> str | None:
     """Remove what lies at `base`/`below`: why it stays, or None once it is gone.
 
     `base` is where a person, a variable or a default leads, be it through links; below it none is followed, and a link
     at the end goes itself. `owners`: this user alone where nobody consented to more. `others`: names known to lead to the
-    same file. `used`: who uses which file, where that was asked already. `expect`: the one file that is meant. `spare`: paths that no removed folder may hold,
-    besides the home folder and deploy's state. Raises FileNotFoundError where nothing is there.
+    same file. `used`: who uses which file, where that was asked already. `expect`: the one file that is meant. `spare`:
+    paths that no removed folder may hold, besides the home folder and deploy's state. `local`: only on a file system that
+    no other machine uses. Raises FileNotFoundError where nothing is there.
     """
     mine = (os.getuid(),) if owners is None else owners
     try:
@@ -95,7 +105,7 @@ def take(
             if expect is not None and (status.st_dev, status.st_ino) != expect:
                 return _CHANGED
             place = os.path.join(os.path.realpath(base), below)
-            found = _look(room, place, status, others, used, (*spare, *_never()))
+            found = _look(room, place, status, others, used, (*spare, *_never()), local)
             reason = reason_to_keep(found, mine)
             if reason is None:
                 reason = _remove(room, name, status)
@@ -174,8 +184,10 @@ def _look(
     others: Collection[str],
     used: Mapping[in_use.File, Collection[int]] | None,
     never: Collection[str],
+    local: bool,
 ) -> Found:
     around = os.fstat(room)
+    there = mounts()
     kind = _kind(status.st_mode)
     file = (status.st_dev, status.st_ino)
     names = {file: os.path.basename(place)}
@@ -192,7 +204,8 @@ def _look(
         room_mode=around.st_mode,
         shared=kind == "folder" and trusted.open_to_others(status),
         mounted=kind != "link"
-        and (status.st_dev != around.st_dev or any(_within(one, place) for one in mounts())),
+        and (status.st_dev != around.st_dev or any(_within(one, place) for one in there)),
+        network=local and _network(place, there),
         strangers=frozenset(strangers),
         unseen=not seen,
         holds=next((one for one in never if kind == "folder" and _within(one, place)), None),
@@ -221,10 +234,20 @@ def _walk(room: int, name: str, names: dict[in_use.File, str], strangers: set[in
     return not failed
 
 
-def mounts() -> list[str]:
-    """Where something is mounted that this process sees."""
-    places = (line.split(b" ")[4] for line in procs.read_bytes("/proc/self/mountinfo").splitlines())
-    return [os.fsdecode(re.sub(rb"\\(\d{3})", lambda code: bytes([int(code[1], 8)]), one)) for one in places]
+def mounts() -> dict[str, str]:
+    """Where something is mounted that this process sees, and the type of its file system; of several the last one."""
+    found = {}
+    for line in procs.read_bytes("/proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(b" - ")
+        place = re.sub(rb"\\(\d{3})", lambda code: bytes([int(code[1], 8)]), before.split(b" ")[4])
+        found[os.fsdecode(place)] = after.split(b" ")[0].decode(errors="replace")
+    return found
+
+
+def _network(place: str, there: Mapping[str, str]) -> bool:
+    """Whether a place lies on a file system that other machines may use as well."""
+    mount = max((one for one in there if one == "/" or _within(place, one)), key=len, default="")
+    return there.get(mount, "") in NETWORK
 
 
 def _never() -> tuple[str, ...]:

@@ -32,6 +32,10 @@ FOLDER = replace(FILE, kind="folder")
         (replace(FILE, room_uid=0, room_mode=0o777 | stat.S_ISVTX), None),
         (replace(FILE, uid=OTHER, room_uid=0, room_mode=0o777 | stat.S_ISVTX), "it is owned by 1001"),
         (replace(FOLDER, mounted=True), "something is mounted there"),
+        (
+            replace(FOLDER, network=True),
+            "it lies on a network file system, where another machine may use it",
+        ),
         (replace(FOLDER, holds="/home/me"), "it holds /home/me"),
         (replace(FOLDER, shared=True), "others may write in it"),
         (replace(FOLDER, strangers=frozenset({ME, OTHER, 0})), "it holds files of root, 1001"),
@@ -150,13 +154,46 @@ def test_mounts_are_read_as_the_kernel_writes_them(monkeypatch: pytest.MonkeyPat
         rb"22 1 0:20 / /proc rw - proc proc rw" + b"\n" + rb"36 35 98:0 / /mnt/with\040blank rw - ext3 x rw"
     )
     monkeypatch.setattr(removal.procs, "read_bytes", lambda _: text)
-    assert removal.mounts() == ["/proc", "/mnt/with blank"]
+    assert removal.mounts() == {"/proc": "proc", "/mnt/with blank": "ext3"}
 
 
 def test_a_folder_in_which_something_is_mounted_stays(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tree(room / "cache")
-    monkeypatch.setattr(removal, "mounts", lambda: [str(cache / "deep")])
+    monkeypatch.setattr(removal, "mounts", lambda: {str(cache / "deep"): "ext4"})
     assert removal.take(str(room), "cache") == "something is mounted there"
+
+
+@pytest.mark.parametrize(
+    ("mounted", "stays"),
+    [({}, False), ({"ROOM": "nfs4"}, True), ({"PARENT": "lustre", "ROOM": "xfs"}, False)],
+)
+def test_what_has_to_be_local_stays_where_other_machines_see_it(
+    room: Path, monkeypatch: pytest.MonkeyPatch, mounted: dict[str, str], stays: bool
+) -> None:
+    names = {"ROOM": str(room), "PARENT": str(room.parent)}
+    monkeypatch.setattr(
+        removal, "mounts", lambda: {"/": "ext4", **{names[one]: kind for one, kind in mounted.items()}}
+    )
+    for name in ("cache", "other"):
+        tree(room / name)
+    reason = removal.take(str(room), "cache", local=True)
+    assert bool(reason and "network file system" in reason) is stays
+    assert removal.take(str(room), "other") is None
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_other_owners_on_a_real_file_system(room: Path) -> None:
+    os.chown(tree(room / "cache") / "deep/er/file", OTHER, OTHER)
+    assert removal.take(str(room), "cache") == f"it holds files of {OTHER}"
+    (room / "link").symlink_to("cache")
+    os.lchown(room / "link", OTHER, OTHER)
+    assert removal.take(str(room), "link") == f"it is owned by {OTHER}"
+    (room / "theirs").mkdir()
+    (room / "theirs/ours").touch()
+    os.chown(room / "theirs", OTHER, OTHER)
+    assert removal.take(str(room), "theirs/ours") == f"it lies in a folder of {OTHER}"
+    (room / "theirs").chmod(0o1777)
+    assert removal.take(str(room), "theirs/ours") is None
 
 
 def test_only_the_file_that_is_meant_goes(room: Path) -> None:
