@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -113,6 +114,9 @@ def run(arguments: list[str]) -> int:
     """Carry a command line out; gives the exit code."""
     as_json = "--json" in arguments
     secrets.forget()
+    for name, value in os.environ.items():
+        if secrets.is_secret(name):
+            secrets.remember(value)
     try:
         result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
     except DeployError as error:

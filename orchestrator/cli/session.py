@@ -17,7 +17,7 @@ import click
 
 from orchestrator.cli.options import Options
 from orchestrator.errors import DeployError, UsageError
-from orchestrator.on_host.secrets import brief, is_secret, remember
+from orchestrator.on_host.secrets import brief, remember
 
 if TYPE_CHECKING:
     from orchestrator.deployment import Deployment
@@ -150,9 +150,6 @@ def _know_secrets(playbook: Playbook) -> None:
     for setting in playbook.environment.values():
         if isinstance(setting.value, SecretStr):
             remember(setting.plain)
-    for name, value in os.environ.items():
-        if is_secret(name):
-            remember(value)
 
 
 def _on_host(job: _Job, name: str) -> int:

@@ -8,13 +8,11 @@ linear: none backtracks over more than a bounded stretch.
 
 from __future__ import annotations
 
-import base64
 import functools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, quote_plus, unquote
 
 from orchestrator.on_host.secret_names import is_secret
 
@@ -151,6 +149,8 @@ _VALUE = _Rule(
 )
 _QUOTED_WITHIN = _Rule(r"""['"][^'"\\\n]*\\{0,3}['"]?|[^\s'"\\]+""")
 """A value within a text that is itself quoted: \\"value\\"."""
+_NAME_ABOVE = _Rule(r"\bname['\"]?\s?[:=]\s?['\"]?([A-Za-z0-9_.-]{1,80})['\"]?,?\s{0,9}$")
+_VALUE_BELOW = _Rule(r"\bvalue['\"]?\s?[:=]\s?(?=\S)")
 _QUOTES = _Rule(r"[bBrRuUfF]{0,2}(?P<quote>['\"])")
 _NAMED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NOTHING = frozenset(
@@ -212,13 +212,18 @@ def forget() -> None:
 
 def _logins(url: str) -> Iterator[str]:
     """The passwords in a URL, and what is a token where there is none."""
-    for found in _USER_INFO.pattern.finditer(url):
+    from urllib.parse import unquote  # here and below: most commands know no secret, and start without it
+
+    for found in _USER_INFO.pattern.finditer(url) if "://" in url else ():
         name, _, password = found["user"].removesuffix("@").partition(":")
         yield from (password or name, unquote(password or name))
 
 
 def _shapes(value: str) -> Iterator[str]:
     """The ways in which a value is written down: quoted for a URL, for JSON, for Python, in base64 at any offset."""
+    import base64
+    from urllib.parse import quote, quote_plus
+
     yield from (value, quote(value, safe=""), quote(value), quote_plus(value))
     yield from (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1])
     raw = value.encode("utf-8", "surrogateescape")
@@ -234,15 +239,15 @@ def redact(text: str) -> str:
     """The text with stars for every secret in it."""
     if _anywhere is not None:
         text = _anywhere.sub(STARS, text)
-    if _PEM in text:
-        text = "\n".join(_without_pem(text.split("\n")))
+    if "\n" in text or _PEM in text:
+        text = "\n".join(_over_lines(text.split("\n")))
     return _without_forms(_PEM_ALONE.pattern.sub(STARS, text) if len(text) >= 64 else text)
 
 
 def redact_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Lines of a log with stars for every secret in them, bytes that are no UTF-8 left as they are."""
     texts = (line.decode("utf-8", "surrogateescape") for line in lines)
-    for text in _without_pem(texts):
+    for text in _over_lines(texts):
         shown = _anywhere.sub(STARS, text) if _anywhere is not None else text
         yield _without_forms(shown).encode("utf-8", "surrogateescape")
 
@@ -393,6 +398,17 @@ def _quotes(value: str) -> tuple[str, str]:
         return "", ""
     closed = re.search(rf"\\{{0,3}}{found['quote']}\Z", value[found.end() :])
     return found[0], closed[0] if closed else ""
+
+
+def _over_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Lines without the secrets that reach over more than one: PEM blocks, and a value below its name."""
+    named = False
+    for line in _without_pem(lines):
+        if named and (value := _VALUE_BELOW.pattern.search(line)) is not None:
+            line = f"{line[: value.end()]}{STARS}{line[len(line.rstrip()) :]}"
+        name = _NAME_ABOVE.pattern.search(line) if "name" in line else None
+        named = name is not None and is_secret(name[1])
+        yield line
 
 
 def _without_pem(lines: Iterable[str]) -> Iterator[str]:

@@ -219,3 +219,19 @@ def test_no_text_takes_more_than_its_length_in_time(piece: str) -> None:
 
     seconds(1000)
     assert seconds(160_000) < 40 * max(seconds(20_000), 0.005)
+
+
+def test_a_value_below_its_name_is_hidden_also_behind_the_prefix_of_a_log() -> None:
+    lines = [
+        "env:",
+        "- name: HF_TOKEN",
+        "  value: CANARY",
+        "- name: NCCL_DEBUG",
+        "  value: INFO",
+        '"name": "API_KEY",',
+        '"value": "CANARY"',
+    ]
+    text = "".join(f"(APIServer pid=7) {line}\n" for line in lines)
+    for shown in (redact(text), b"".join(redact_lines(text.encode().splitlines(keepends=True))).decode()):
+        assert "CANARY" not in shown
+        assert "value: INFO" in shown
