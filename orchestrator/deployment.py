@@ -114,7 +114,9 @@ class Deployment(Reading):
         found = self._survey()
         plan = self._plan(found)
         self._require_readable(found)
-        self._consents({name: why for name, why in plan.lacking.items() if name not in OF_A_LAUNCH})
+        of_changes = {consent for change in plan.changes for consent in change.consents}
+        lacking = plan.lacking.items()
+        self._consents({name: why for name, why in lacking if name in of_changes or name not in OF_A_LAUNCH})
         if not plan.changes:
             self._require_config(found)
         with self._lock("patching"):
@@ -123,6 +125,7 @@ class Deployment(Reading):
             if isinstance(end, Failure) and not end.silent:
                 decision = self._decide(plan, found, end)
                 if decision.change is not None and decision.change.sets_something:
+                    self._consents(self._not_given(decision.change))
                     changes.setdefault(decision.change.patch.id, decision.change)
                 elif not changes and not decision.pending:
                     raise self._no_remedy(end, decision)
@@ -201,6 +204,10 @@ class Deployment(Reading):
     @property
     def _given(self) -> tuple[str, ...]:
         return (*self.playbook.consents, *self.wishes.consents)
+
+    def _not_given(self, change: Change) -> dict[str, str]:
+        """The consents that a remedy asks for by itself and nobody gave."""
+        return {one: change.patch.id for one in change.consents if one not in self._given}
 
     def _consents(self, missing: Mapping[str, str]) -> None:
         """Have each consent given by the person, or refuse; `missing` says what asks for it."""
@@ -352,7 +359,7 @@ class Deployment(Reading):
             launch_anyway = False
             self._require_budget(found.history)
             if change is not None:
-                self._consents({one: change.patch.id for one in change.consents if one not in self._given})
+                self._consents(self._not_given(change))
                 lock.require()
                 self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
                 self._carry_out(plan, found, change, failure)

@@ -15,6 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+# The command imports it in a thread of its own. pytest rewrites each module at its first import, and Python 3.11 cannot
+# parse in two threads at once ("AST constructor recursion depth mismatch").
+import orchestrator.deployment  # noqa: F401
 from orchestrator.cli.main import run
 from tests.sshd import Sshd
 

@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.engine.consents import TRUST, options
+from orchestrator.engine.arguments import options
+from orchestrator.engine.consents import TRUST
 from orchestrator.journal import Trusted
 from orchestrator.on_host.hub_token import HUB, without_password
 from orchestrator.playbook import Playbook

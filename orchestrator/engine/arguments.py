@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from orchestrator.on_host.secrets import brief
@@ -55,6 +56,14 @@ def canonical(name: str) -> str:
     return head.replace("_", "-") + dot + tail
 
 
+def options(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Every long option of a command line by its canonical name, in order, with its value (None: a bare option)."""
+    for here, following in zip(argv, (*argv[1:], "--"), strict=False):
+        if here.startswith("--"):
+            name, equals, value = here[2:].partition("=")
+            yield canonical(name), value if equals else None if following.startswith("--") else following
+
+
 def checked_name(name: Any) -> str:
     """The canonical name of an argument that a playbook may hold; ValueError says what to write instead."""
     if not isinstance(name, str):
@@ -82,11 +91,11 @@ def remedied_name(name: str, op: str) -> str:
     if not name.startswith("--") or not NAME.fullmatch(bare):
         raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: --NAME (--max-num-seqs)")
     head = bare.partition(".")[0].removeprefix("no-")
+    if head == "reasoning-parser":  # an option of its own, though it abbreviates that of the plugin
+        return bare
     reserved = [one for one in RESERVED if one != "max-model-len"]
     for option in (*reserved, *PERSONAL, *(DROPPED_ONLY if op == "set" else ())):
         family = option.removesuffix("*")
-        if head == "reasoning-parser":  # an option of its own, though it abbreviates that of the plugin
-            continue
         if abbreviates(head, family) or (family != option and head.startswith(family)):
             raise ValueError(f"a remedy may not {op} --{bare}: --{option} is for a person to choose")
     return bare

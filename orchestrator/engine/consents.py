@@ -10,9 +10,9 @@ import ipaddress
 import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from orchestrator.engine.arguments import abbreviates, canonical
+from orchestrator.engine.arguments import abbreviates, options
 
 TRUST = "trust-remote-code"
 OPEN = "listen-openly"
@@ -26,14 +26,6 @@ _TRUSTING = re.compile(r"trust[-_]remote[-_]code\W*(?!\W*(?:false|0|no|null|none
 _EVERYWHERE = re.compile(r"://(?:\*|0\.0\.0\.0|\[::\])|^(?:0\.0\.0\.0|::|\[::\]|\*)(?::\d+)?$")
 _BOUND = re.compile(r"(?:HOST|ADDR|ADDRESS|IP|BIND|LISTEN)$")
 _OFF = ("", "0", "false", "no", "off")
-
-
-def options(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    """Every long option of a command line by its canonical name, in order, with its value (None: a bare option)."""
-    for here, following in zip(argv, (*argv[1:], "--"), strict=False):
-        if here.startswith("--"):
-            name, equals, value = here[2:].partition("=")
-            yield canonical(name), value if equals else None if following.startswith("--") else following
 
 
 def needed(argv: Sequence[str], variables: Mapping[str, str], *, folder: str = "") -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from orchestrator.engine.arguments import canonical
+from orchestrator.engine.arguments import options
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ def check_flags(argv: Sequence[str], version: str) -> tuple[FlagWarning, ...]:
     """
     known = _known()
     found = []
-    for option, value in _options(argv):
+    for name, value in options(argv):
+        option = f"--{name.partition('.')[0]}"  # what follows a dot is a key of its value
         entry = _entry(known, option)
         if entry:
             found += _judged(option, entry, version)
@@ -54,16 +55,6 @@ def check_variables(names: Iterable[str], version: str) -> tuple[FlagWarning, ..
     return tuple(
         warning for name in names if name in entries for warning in _judged(name, entries[name], version)
     )
-
-
-def _options(argv: Sequence[str]) -> Iterable[tuple[str, str | None]]:
-    """Every long option by its canonical name (what follows a dot left out), with the item that follows it."""
-    for position, item in enumerate(argv):
-        if item.startswith("--"):
-            name, equals, value = item[2:].partition("=")
-            after = argv[position + 1] if position + 1 < len(argv) else None
-            following = None if after is None or after.startswith("--") else after
-            yield f"--{canonical(name).partition('.')[0]}", value if equals else following
 
 
 def _entry(known: dict[str, Any], option: str) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
 """Which Python came with a checkpoint, as far as transformers would run it?
 
 With trust_remote_code transformers runs the files that `auto_map` names, and what those import relatively: any *.py of the
-folder and of its packages. An `auto_map` may name another repository too (`ORG/NAME--file.Class`): its code is not here.
+folder and of the folders in it, but those with a dot in their name. An `auto_map` may name another repository too (`ORG/NAME--file.Class`): its code is not here.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _python(folder: str) -> Iterator[str]:
             path = os.path.join(here, name)
             if name.endswith(".py"):
                 yield path
-            elif name.isidentifier() and name != "__pycache__" and os.path.isdir(path):
+            elif "." not in name and os.path.isdir(path):
                 waiting.append(path)
 
 

@@ -89,6 +89,26 @@ def test_a_patch_in_force_that_runs_the_checkpoints_code(whole: Case) -> None:
     assert started(whole) == []
 
 
+def test_a_patch_alone_asks_for_what_it_will_need(whole: Case) -> None:
+    trusting = {
+        "kind": "flag",
+        "name": "--trust-remote-code",
+        "op": "set",
+        "value": "true",
+        "consent": "trust-remote-code",
+    }
+    words = ("remediate", "PLAYBOOK", "--no-launch", "--patch", "mine", *patch(whole, trusting))
+    refused(whole, *words, exit_code=4, code="consent_missing")
+    refused(whole, *words, "--yes", exit_code=4, code="consent_missing")
+    assert whole.deploy(*words, "--consent", "trust-remote-code").code == 0
+    refused(whole, "PLAYBOOK", "--yes", exit_code=4, code="consent_missing")
+    whole.content |= {"arguments": {"trust-remote-code": True}}
+    whole.write()
+    assert (
+        whole.deploy("remediate", "PLAYBOOK", "--no-launch", "--patch", "fp8-kv-mla").code == 0
+    )  # it runs nothing
+
+
 def test_a_patch_in_force_that_opens_the_server(whole: Case) -> None:
     whole.content |= ONE_CARD
     whole.write()
