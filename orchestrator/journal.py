@@ -262,8 +262,12 @@ def _consent(history: History, record: Mapping[str, Any]) -> History:
     code = record.get("code")
     if record.get("consent") != "trust-remote-code" or not isinstance(code, Mapping):
         return history
+    commit = record.get("commit")
     trusted = Trusted(
-        str(record.get("repository")), str(record.get("revision")), record.get("commit"), dict(code)
+        str(record.get("repository")),
+        str(record.get("revision")),
+        str(commit) if commit else None,
+        {str(name): str(sha256) for name, sha256 in code.items()},
     )
     return replace(history, trusted=(*history.trusted, trusted))
 

@@ -30,7 +30,10 @@ def here(playbook: Playbook, survey: Survey) -> Trusted:
     fetched = manifest.get("repository") == playbook.model.repository
     commit = manifest.get("commit") if fetched else None
     return Trusted(
-        playbook.model.repository, playbook.model.revision, commit, dict(survey.checkpoint.code.files)
+        playbook.model.repository,
+        playbook.model.revision,
+        str(commit) if commit else None,
+        dict(survey.checkpoint.code.files),
     )
 
 

@@ -273,7 +273,7 @@ def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
     return Remedy(
         automatic=bool(ways) and ways[0].automatic,
         actions=ways[0].actions if ways else (),
-        advice=recognised.patch.advice,
+        advice=propose.advice(recognised.patch, circumstances),
         ways=ways,
     )
 

@@ -15,8 +15,10 @@ from collections.abc import Iterator
 from typing import Any
 
 MOST_ENTRIES = 20_000
+MOST_FILES = 1000
 MOST_BYTES = 64 << 20
-"""Entries of folders that are looked at, and bytes of Python that are hashed; beyond them nothing is known for sure."""
+"""Entries of folders that are looked at, Python files that are remembered, and bytes of them that are hashed; beyond them
+nothing is known for sure."""
 _LONGEST_CONFIG = 4 << 20
 
 
@@ -33,6 +35,8 @@ def describe(folder: str) -> dict[str, Any]:
             content = _read(path, left)
             left -= len(content)
             files[os.path.relpath(path, folder)] = hashlib.sha256(content).hexdigest()
+            if len(files) > MOST_FILES:
+                raise _TooMuch
         return {"files": files, "elsewhere": _elsewhere(folder), "whole": True}
     except (_TooMuch, OSError):
         return {"files": {}, "elsewhere": [], "whole": False}

@@ -16,6 +16,7 @@ from orchestrator.remedy.action import Way as WayOfPatch
 from orchestrator.remedy.patch import Patch
 from orchestrator.remedy.wanted import launch_fits
 
+DEFAULTS = {"port": "8000"}
 _TOLD = {
     "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
     "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
@@ -60,6 +61,16 @@ def ways(patch: Patch, circumstances: Circumstances) -> tuple[Way, ...]:
     """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
     worked = (_way(way, circumstances) for way in patch.ways if _may(way, circumstances))
     return tuple(way for way in worked if way is not None and way.actions)
+
+
+def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
+    """What a person may do, with the launch's own numbers: `{port}` is that of its command, else vLLM's default."""
+
+    def told(found: re.Match[str]) -> str:
+        number = circumstances.number(found[1])
+        return formula.shown(number) if number is not None else DEFAULTS.get(found[1], found[0])
+
+    return tuple(TEMPLATE.sub(told, text) for text in patch.advice)
 
 
 def _may(thing: WayOfPatch | Action, circumstances: Circumstances) -> bool:

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.data_folders import shipped
+from orchestrator.remedy import catalogue
 from orchestrator.remedy.patch import Patch
-from orchestrator.remedy.propose import Circumstances, ways
+from orchestrator.remedy.propose import Circumstances, advice, ways
 
 
 def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None = None) -> bool:
@@ -84,3 +86,19 @@ def test_a_text_that_is_what_it_should_be(action: dict[str, Any], text: str) -> 
 def test_only_an_option_that_was_given_is_dropped() -> None:
     assert proposed(DROP, "--swap-space", {"swap_space": "4"})
     assert not proposed(DROP, "--swap-space", {"model": "m"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [({"port": "8123"}, ":8123'"), ({}, ":8000'"), (None, ":8000'"), ({"port": "1; rm -rf ~"}, ":8000'")],
+)
+def test_an_advice_names_the_launchs_own_port(arguments: dict[str, str] | None, said: str) -> None:
+    patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "port-in-use")
+    (advised,) = advice(patch, Circumstances(arguments=arguments))
+    assert said in advised and "{" not in advised
+
+
+def test_other_braces_of_an_advice_stay() -> None:
+    given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
+    patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
+    assert advice(patch, Circumstances()) == patch.advice
