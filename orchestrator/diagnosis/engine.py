@@ -59,7 +59,9 @@ STUCK_SECONDS = 180.0
 STALL_SECONDS = 60.0
 """Between two notices of a stall (VLLM_RINGBUFFER_WARNING_INTERVAL)."""
 _LONGEST_EVIDENCE = 600
-_QUOTED = re.compile(r"Worker failed with error '(?P<text>.*)', please check the stack trace", re.DOTALL)
+_QUOTED = re.compile(
+    r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
+)
 
 
 def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:

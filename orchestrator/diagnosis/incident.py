@@ -13,11 +13,11 @@ WRAPPERS = re.compile(
 )
 """Sentences that only say that another process failed (vLLM 0.6 to 0.33)."""
 TEARDOWN = re.compile(
-    r"^(?:[\w.]*\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
-    r"|EOFError|ConnectionResetError|ConnectionRefusedError|ZMQError|DistNetworkError|DistBackendError: .*remote process"
-    r"|.*Connection (?:reset|closed) by (?:remote )?peer|.*Broken pipe|.*was likely (?:closed|shut down)"
-    r"|.*NCCL error: (?:remote process exited|.*communicator was aborted)|.*ncclRemoteError|.*[Cc]ommunicator was aborted"
-    r"|.*(?:recvValue|sendBytes|recvBytes|recvVector) failed|.*failed to recv, got 0 bytes|.*Socket closed$)"
+    r"^(?:[\w.]{0,200}\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
+    r"|EOFError|ConnectionResetError|ConnectionRefusedError|ZMQError|DistNetworkError|DistBackendError: .{0,400}remote process)"
+    r"|Connection (?:reset|closed) by (?:remote )?peer|Broken pipe|was likely (?:closed|shut down)"
+    r"|NCCL error: remote process exited|ncclRemoteError|[Cc]ommunicator was aborted"
+    r"|(?:recvValue|sendBytes|recvBytes|recvVector) failed|failed to recv, got 0 bytes|Socket closed$"
 )
 FATAL_TITLES = re.compile(
     r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler failed)"

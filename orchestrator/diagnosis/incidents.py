@@ -21,9 +21,11 @@ _TITLES = re.compile(
 _TRACEBACK = re.compile(
     r"^(?P<title>(?!\s*File )[^\"]{0,160}[:+ ] ?)?(?:Exception Group )?Traceback \(most recent call last\):$"
 )
-_FRAME = re.compile(r'^\s+(?:\| )?\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+_FRAME = re.compile(
+    r'^\s{1,80}(?:\| )?\s{0,80}File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?$'
+)
 _EXCEPTION = re.compile(
-    r"^(?P<name>(?:[A-Za-z_][\w]*\.)*(?:[A-Z]\w*|\w*(?:error|timeout|exception))(?:\([\w.]+\))?)(?P<message>: .*|:)?$"
+    r"^(?P<name>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Z]\w{0,160}|\w{0,80}(?:error|timeout|exception))(?:\([\w.]{1,80}\))?)(?P<message>: .*|:)?$"
 )
 _NOT_EXCEPTION = re.compile(
     r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"
@@ -32,17 +34,17 @@ _DIRECT = "The above exception was the direct cause of the following exception:"
 _HANDLING = "During handling of the above exception, another exception occurred:"
 _OTHER_TALK = re.compile(
     r"^(?:INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: |Loading safetensors"
-    r"|Capturing CUDA|Parent process exited|Killed|\S+:\d+: \w*Warning: |  warnings\.warn\(|\[(?:shutdown|supervisor)\])"
+    r"|Capturing CUDA|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\(|\[(?:shutdown|supervisor)\])"
 )
 _REFUSAL = re.compile(r"^(?P<program>[\w./-]+(?: [\w-]+)?): error: (?P<message>\S.*)$")
 _CRASH = re.compile(
-    r"^Fatal Python error: |^(?:\S+: line \d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
+    r"^Fatal Python error: |^(?:\S{1,400}: line \d{1,9}: {1,9}\d{1,10} )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
     r"|Segfault encountered|^terminate called after throwing|^Failed: Cuda error |: command not found$"
-    r"|^(?:ERROR: +)?\[Errno \d+\] error while attempting to bind on address|^nvidia-container-cli: |No module named '?vllm'?$|Watchdog caught collective operation timeout"
+    r"|^(?:ERROR: {1,9})?\[Errno \d{1,6}\] error while attempting to bind on address|^nvidia-container-cli: |No module named '?vllm'?$|Watchdog caught collective operation timeout"
 )
 _DIED = re.compile(
     r"^(?:Worker proc|RayWorkerProc) .*died unexpectedly|^A worker died or was killed while executing a task"
-    r"|^docker: Error response from daemon|^Killed$|^\S+: line \d+: +\d+ Killed\b"
+    r"|^docker: Error response from daemon|^Killed$|^\S{1,400}: line \d{1,9}: {1,9}\d{1,10} Killed\b"
 )
 
 _CRASH_HINTS = (
@@ -218,7 +220,7 @@ class Incidents:
                 "",
                 "message",
                 "refusal",
-                message=[found[0]],
+                message=[found[0][:_MESSAGE_BYTES]],
                 message_line=line.number,
                 last=line.number,
                 lines=1,
@@ -318,7 +320,7 @@ def _accept(current: _Open, line: Line) -> bool:
     if not follows or _TITLES.match(text) or (not line.level and _OTHER_TALK.match(text)):
         return False
     if len(current.message) < _MESSAGE_LINES and current.message_bytes < _MESSAGE_BYTES:
-        current.message.append(text)
+        current.message.append(text[: _MESSAGE_BYTES - current.message_bytes])
         current.message_bytes += len(text)
         return True
     return line.level is not None
@@ -337,5 +339,6 @@ def _accept_frame(current: _Open, line: Line) -> bool:
     if not found or _NOT_EXCEPTION.match(text):
         return False
     current.stage, current.exception = "message", found["name"]
+    text = text[:_MESSAGE_BYTES]
     current.message, current.message_line, current.message_bytes = [text], line.number, len(text)
     return True

@@ -55,7 +55,7 @@ _CARRIER = re.compile(
 )
 _LOGFMT = re.compile(r'time="[^"]*" level=\w+ msg=(?P<message>"(?:[^"\\]|\\.)*")(?: \w+=\S*)*$')
 _PROCESS = re.compile(
-    r"\((?P<name>[^()]*?)(?: \+\w+| pid=(?P<pid>\d+))?(?P<ip>, ip=[^()\s]+)?(?:, actor_name=\w+)?\) ?"
+    r"\((?P<name>[^()]{0,160}?)(?: \+\w{1,80}| pid=(?P<pid>\d{1,10}))?(?P<ip>, ip=[^()\s]{1,80})?(?:, actor_name=\w{1,160})?\) ?"
 )
 _OF_RAY = frozenset(("raylet", "autoscaler", "gcs_server"))
 """Processes that are named without a pid."""
@@ -70,13 +70,13 @@ _OWN_PREFIX = re.compile(
 """What VLLM_LOGGING_PREFIX puts before a record; uvicorn's records have a header of their own, and no prefix quotes."""
 _FRONT = ("APIServer", "ApiServer")
 """Processes that print what clients send: none of them speaks for another process."""
-_OF_ENGINE = re.compile(r"\((?:Worker|EngineCore|Vllm|Ray)[^()]* pid=\d+[^()]*\) ")
+_OF_ENGINE = re.compile(r"\((?:Worker|EngineCore|Vllm|Ray)[^()]{0,160} pid=\d{1,10}[^()]{0,160}\) ")
 _RANK = re.compile(r"\[(rank\d+)\]: ?")
 _NATIVE = re.compile(
     r"""(?:
-      (?:\[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\]\ )?[\w.-]+:(?P<nccl>\d+):\d+\ \[-?\d+\]\           # NCCL
+      (?:\[\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d\]\ )?[\w.-]+:(?P<nccl>\d{1,10}):\d+\ \[-?\d+\]\           # NCCL
     | \[?(?P<glog>[IWEF])\d{3,4}\ \d\d:\d\d:\d\d\.\d+\ (?:\d+\ )?(?P<file>[\w./-]+:\d+)\]\ ?    # glog, torch
-    | \[\d{4}-\d\d-\d\d\ [\d:,]+\ (?P<ray>[IWEC])\ (?P<pid>\d+)\ \d+\]\ (?:\((?P<name>\w+)\)\ )?(?P<at>[\w./-]+:\d+):\   # Ray
+    | \[\d{4}-\d\d-\d\d\ [\d:,]+\ (?P<ray>[IWEC])\ (?P<pid>\d{1,10})\ \d+\]\ (?:\((?P<name>\w+)\)\ )?(?P<at>[\w./-]+:\d+):\   # Ray
     | \d{4}-\d\d-\d\d\ [\d:,]+\s+(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL)\ (?P<by>[\w.-]+:\d+)\ --\   # Ray's Python
     )""",
     re.VERBOSE,
@@ -84,7 +84,9 @@ _NATIVE = re.compile(
 _UVICORN = re.compile(rf"(?:{_LEVELS}): +")
 _LEVEL_FIRST = re.compile(rf"(?:{_LEVELS})[: ]")
 _LETTERS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL", "C": "CRITICAL"}
-_GLUED = re.compile(rf"(?<=.)(?<!\) )(?=\([A-Za-z][^()]* pid=\d+[^()]*\) (?:{_LEVELS}) \d\d-\d\d )")
+_GLUED = re.compile(
+    rf"(?<=.)(?<!\) )(?=\([A-Za-z][^()]{{0,160}} pid=\d{{1,10}}[^()]{{0,160}}\) (?:{_LEVELS}) \d\d-\d\d )"
+)
 _JSON = ('{"', '{ "')
 _KEYS = (
     ("message", "msg", "event"), ("level", "levelname", "severity"), ("file", "filename", "fileinfo", "logger", "name"),
@@ -92,7 +94,7 @@ _KEYS = (
 )  # fmt: skip
 """Where loggers that write JSON put the message, its level, the source file, the process and the traceback."""
 _SEVERITIES = {"WARN": "WARNING", "FATAL": "CRITICAL", "ERR": "ERROR"}
-_PROGRESS = re.compile(r"\d+%(?:\||\s+Completed)")
+_PROGRESS = re.compile(r"\d{1,3}%(?:\||\s{1,8}Completed)")
 
 
 def cut(chunks: Iterable[bytes]) -> Iterator[bytes]:

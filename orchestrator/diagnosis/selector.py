@@ -25,16 +25,16 @@ class Refusal:
 
 
 _NONE_VALID = re.compile(
-    r"No valid attention backend found for (?P<device>\S+) with (?P<config>.*?)\. Reasons: \{(?P<reasons>.*)\}",
+    r"No valid attention backend found for (?P<device>\S{1,40}) with (?P<config>[^{}]{0,2000}?)\. Reasons: \{(?P<reasons>.{0,4000})\}",
     re.DOTALL,
 )
 _FORCED = re.compile(
-    r"Selected backend (?:\w+\.)?(?P<backend>\w+) is not valid for this configuration\. Reason: \[(?P<reasons>.*)\]",
+    r"Selected backend (?:\w{1,80}\.)?(?P<backend>\w{1,80}) is not valid for this configuration\. Reason: \[(?P<reasons>.{0,2000})\]",
     re.DOTALL,
 )
-_CONFIG = re.compile(r"(?P<key>[a-z_]+)(?:=|: )(?P<value>[^,()]*)")
-_BACKEND = re.compile(r"(?:^|, )(?P<name>[A-Z][A-Z0-9_]*): \[")
-_QUOTED = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"")
+_CONFIG = re.compile(r"(?P<key>[a-z_]{1,40})(?:=|: )(?P<value>[^,()]*)")
+_BACKEND = re.compile(r"(?:^|, )(?P<name>[A-Z][A-Z0-9_]{0,80}): \[")
+_QUOTED = re.compile(r"'((?:[^'\\]|\\.){0,400})'|\"((?:[^\"\\]|\\.){0,400})\"")
 
 
 def parse(text: str) -> Refusal | None:
@@ -66,7 +66,7 @@ def _reasons(text: str) -> Mapping[str, tuple[str, ...]]:
 
 _KNOWN = re.compile(
     r"(?:(?:head_size|dtype|kv_cache_dtype|block_size|compute capability|sink setting|sparse|non-sparse|MLA|non-MLA"
-    r"|partial multimodal token full attention|attention type \S+) not supported|ImportError)(?=, |$)"
+    r"|partial multimodal token full attention|attention type \S{1,60}) not supported|ImportError)(?=, |$)"
 )
 
 

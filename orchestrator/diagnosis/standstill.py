@@ -20,7 +20,7 @@ _REPEATED = 4
 _ASKED = re.compile(r'"(?:GET|POST) /(?:health|metrics|ping|load|v1/models)\b')
 """Somebody asks whether the server lives; that is no sign of life of the engine."""
 _IDLE_ENGINE = re.compile(
-    r"Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<running>\d+) reqs"
+    r"Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<running>\d{1,9}) reqs"
 )
 
 

@@ -47,11 +47,11 @@ _MILESTONES = re.compile(
     r"|(?P<compiling>Dynamo bytecode transform time|for vLLM's torch\.compile|Compiling a graph|torch\.compile t(?:akes|ook))"
     r"|(?P<profiling>Loading weights took|Loading model weights took|Model loading took)"
     r"|(?P<loading_weights>[Ll]oading (?:safetensors|shards|pt checkpoint)|Multi-thread loading|Prefetching checkpoint files)"
-    r"|(?P<downloading>\.safetensors: +\d+%|Time spent downloading weights)"
-    r"|(?P<starting_workers>world_size=\d+ rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model)"
+    r"|(?P<downloading>\.safetensors: {1,8}\d{1,3}%|Time spent downloading weights)"
+    r"|(?P<starting_workers>world_size=\d{1,6} rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model)"
     r"|(?P<starting_engine>Initializing an? (?:V\d )?LLM engine \(v|Connecting to existing Ray cluster|Started a local Ray)"
     r"|(?P<configuring>vLLM (?:API )?server version |non-default args: |args: Namespace\(|Resolved architecture: "
-    r"|Using max model len |^\W{5,}version \d+\.\d+\S*$)"
+    r"|Using max model len |^\W{5,80}version \d{1,4}\.\d{1,4}\S{0,80}$)"
 )
 _HINTS = (
     " startup complete", "Uvicorn running", "Starting vLLM", "Available routes", "upported", "Capturing", "capturing",
@@ -61,30 +61,32 @@ _HINTS = (
 )  # fmt: skip
 """One of these is in every milestone; looking for them is ten times as fast as the expression."""
 _SHARDS = re.compile(
-    r"\d+% Completed \| (?P<done>\d+)/(?P<total>\d+) \[[^<\]]+<(?P<eta>[\d:?]+)"
-    r"|\|\s*(?P<done2>\d+)/(?P<total2>\d+) \[[^<\]]+<(?P<eta2>[\d:?]+)"
+    r"\d{1,3}% Completed \| (?P<done>\d{1,9})/(?P<total>\d{1,9}) \[[^<\]]{1,40}<(?P<eta>[\d:?]{1,20})"
+    r"|\|\s{0,8}(?P<done2>\d{1,9})/(?P<total2>\d{1,9}) \[[^<\]]{1,40}<(?P<eta2>[\d:?]{1,20})"
 )
 _START = re.compile(
-    r"vLLM (?:API )?server version |non-default args: |args: Namespace\(|^\W{5,}version \d+\.\d+\S*$"
+    r"vLLM (?:API )?server version |non-default args: |args: Namespace\(|^\W{5,80}version \d{1,4}\.\d{1,4}\S{0,80}$"
 )
 _VERSION = re.compile(
-    r"(?:vLLM (?:API )?server version |LLM engine \(v|^\W{5,}version )(?P<version>\d+\.\d+[\w.+-]*)"
+    r"(?:vLLM (?:API )?server version |LLM engine \(v|^\W{5,80}version )(?P<version>\d{1,4}\.\d{1,4}[\w.+-]{0,80})"
 )
-_ENGINE_CONFIG = re.compile(r"LLM engine \(v[^)]*\) with config: (?P<config>.*)$")
-_SETTING = re.compile(r"(?P<key>\b[a-z]\w*)=(?:'(?P<quoted>[^']*)'|(?P<plain>[^,()\s]+))")
-_ARGUMENTS = re.compile(r"non-default args: (?P<dict>\{.*\})|args: Namespace\((?P<namespace>.*)\)$")
-_PAIR = re.compile(r"'(?P<key>\w+)': (?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^,}\s]+)")
+_ENGINE_CONFIG = re.compile(r"LLM engine \(v[^)]{0,200}\) with config: (?P<config>.*)$")
+_SETTING = re.compile(r"(?P<key>\b[a-z]\w{0,80})=(?:'(?P<quoted>[^']*)'|(?P<plain>[^,()\s]+))")
+_ARGUMENTS = re.compile(
+    r"^.{0,400}?(?:non-default args: (?P<dict>\{.*\})|args: Namespace\((?P<namespace>.*)\)$)"
+)
+_PAIR = re.compile(r"'(?P<key>\w{1,80})': (?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]{0,2000}\]|[^,}\s]+)")
 _PROMPTS = frozenset("+$#>")
 _COMMAND = re.compile(
-    r"^[+$#>] ?(?:nohup |exec |sudo |env )*(?P<command>(?:\S*/)?vllm serve .*|\S*python\S* -m vllm\.\S+ .*)$"
+    r"^[+$#>] ?(?:nohup |exec |sudo |env ){0,8}(?P<command>(?:\S{0,400}/)?vllm serve .*|\S{0,400}python\S{0,40} -m vllm\.\S{1,200} .*)$"
 )
 _FLAG = re.compile(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ](?P<value>'[^']*'|\"[^\"]*\"|(?!--)\S+))?")
-_KV_DTYPE = re.compile(r"Using (?P<dtype>\S+) data type to store kv cache")
-_KV_TOKENS = re.compile(r"KV cache size: (?P<tokens>[\d,]+) tokens")
+_KV_DTYPE = re.compile(r"Using (?P<dtype>\S{1,80}) data type to store kv cache")
+_KV_TOKENS = re.compile(r"KV cache size: (?P<tokens>[\d,]{1,20}) tokens")
 _CAPABILITY = re.compile(
-    r"Device capability (?P<capability>\d+\.\d+) not supported|compute capability (?P<also>\d+\.\d)\b"
+    r"Device capability (?P<capability>\d{1,3}\.\d{1,3}) not supported|compute capability (?P<also>\d{1,3}\.\d)\b"
 )
-_BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]+) (?:attention )?backend")
+_BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]{1,80}) (?:attention )?backend")
 _STARTERS = re.compile(
     r"(?:^|[./])(?:utils|api_utils|api_server|arg_utils|launcher|serve)(?:\.py)?(?::\d+)?$"
 )
@@ -149,7 +151,7 @@ class StartUp:
 
     def _size(self, name: str) -> int | None:
         size = self.engine.get(name) or (self.arguments or {}).get(name, "")
-        return int(size) if size.isdigit() else None
+        return int(size) if size.isdecimal() and len(size) < 10 else None
 
     @staticmethod
     def is_progress(message: str) -> bool:

@@ -21,7 +21,7 @@ from orchestrator.diagnosis.literals import constants, parser
 from orchestrator.remedy import catalogue
 
 MODULES = (
-    "diagnosis.engine", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
+    "diagnosis.engine", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
     "diagnosis.selector", "diagnosis.standstill", "diagnosis.startup", "bundle", "remedy.formula",
 )  # fmt: skip
 """Those whose expressions read what somebody else wrote."""
