@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.errors import UsageError
+from orchestrator.on_host import regular_file
 
 CHUNK = 256 * 1024
 LOOK_SECONDS = 0.2
@@ -24,7 +26,7 @@ def chunks(file: str) -> Iterator[bytes]:
         yield from iter(partial(sys.stdin.buffer.read, CHUNK), b"")
         return
     try:
-        with Path(file).open("rb") as source:
+        with _opened(file) as source:
             yield from iter(partial(source.read, CHUNK), b"")
     except OSError as error:
         raise _unreadable(file, error) from error
@@ -71,10 +73,36 @@ def _file(file: str) -> Iterator[tuple[bytes, float]]:
 
 
 def _opened(file: str) -> BinaryIO:
+    """A file, a terminal, or a pipe into which somebody writes (`deploy diagnose <(zcat vllm.log.gz)`)."""
     try:
-        return Path(file).open("rb")
+        mode = Path(file).stat().st_mode
+        pipe = stat.S_ISFIFO(mode)
+        if not (stat.S_ISREG(mode) or pipe or stat.S_ISCHR(mode)):
+            raise _no_log(file, f"{regular_file.kind_of(mode)}, not a log file")
+        source = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         raise _unreadable(file, error) from error
+    if stat.S_ISCHR(mode) and not os.isatty(source):  # /dev/zero has no end
+        os.close(source)
+        raise _no_log(file, "a device, not a log file")
+    if pipe and not _has_writer(source):
+        os.close(source)
+        raise _no_log(file, "a pipe into which nobody writes")
+    os.set_blocking(source, True)
+    return os.fdopen(source, "rb")
+
+
+def _has_writer(pipe: int) -> bool:
+    """Whether something was written already, or somebody may do so yet: else there is nothing to wait for."""
+    watched = select.poll()
+    watched.register(pipe, select.POLLIN)
+    if any(event & select.POLLIN for _, event in watched.poll(0)):
+        return True
+    try:
+        os.read(pipe, 1)  # nothing is there to be lost
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _is_another(file: str, source: BinaryIO) -> bool:
@@ -88,5 +116,8 @@ def _is_another(file: str, source: BinaryIO) -> bool:
 
 
 def _unreadable(file: str, error: OSError) -> UsageError:
-    what = "a folder, not a log file" if isinstance(error, IsADirectoryError) else error.strerror
+    return _no_log(file, str(error.strerror))
+
+
+def _no_log(file: str, what: str) -> UsageError:
     return UsageError("unreadable_log", f"{file}: {what}", next_command="deploy diagnose FILE")

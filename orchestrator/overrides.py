@@ -34,6 +34,10 @@ def parse_overrides(
     settings: Sequence[str], engine_args: Sequence[str], env: Sequence[str], ambient: Mapping[str, str]
 ) -> tuple[Override, ...]:
     """The options in the order in which they take effect; UsageError("invalid_option") for a malformed one."""
+    for text in (*settings, *engine_args, *env):
+        if any("\ud800" <= sign <= "\udfff" for sign in text):  # as Python takes in bytes that are no UTF-8
+            name = text.partition("=")[0].encode("utf-8", "replace").decode()
+            raise UsageError("invalid_option", f"{name[:80]}: its value is not UTF-8 text")
     return (
         *(_setting(text) for text in settings),
         *(_engine_argument(text) for text in engine_args),

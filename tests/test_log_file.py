@@ -12,6 +12,7 @@ import pytest
 
 from orchestrator import log_file
 from orchestrator.errors import UsageError
+from tests.odd_files import put
 
 SECONDS = 10.0
 
@@ -85,9 +86,32 @@ def test_standard_input_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         assert list(following) == []
 
 
-@pytest.mark.parametrize("name", ["none.log", "."])
-def test_no_log(tmp_path: Path, name: str) -> None:
+NO_LOG = {
+    "missing": "No such file or directory",
+    "dangling": "No such file or directory",
+    "loop": "Too many levels of symbolic links",
+    "folder": "a folder, not a log file",
+    "socket": "a socket, not a log file",
+    "device": "a device, not a log file",
+    "pipe": "a pipe into which nobody writes",
+}
+
+
+@pytest.mark.parametrize("kind", NO_LOG)
+def test_no_log(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "log"
+    put(path, kind)
     for read in (log_file.chunks, log_file.follow):
         with pytest.raises(UsageError) as caught:
-            next(iter(read(str(tmp_path / name))))
+            next(iter(read(str(path))))
         assert caught.value.code == "unreadable_log"
+        assert caught.value.message == f"{path}: {NO_LOG[kind]}"
+
+
+def test_a_pipe_whose_writer_is_slow_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    both = os.open(tmp_path / "pipe", os.O_RDWR)
+    with log_file._opened(str(tmp_path / "pipe")) as source:
+        os.write(both, b"one\n")
+        os.close(both)
+        assert source.read() == b"one\n"

@@ -105,10 +105,10 @@ def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool
 def _require_file(file: str) -> None:
     from orchestrator.errors import UsageError
 
-    if file == "-":
+    if file == "-" or Path(file).is_fifo():
         raise UsageError(
             "no_log_to_pack",
-            "standard input is gone once it was read: there is no log to pack",
+            f"{'standard input' if file == '-' else file} is gone once it was read: there is no log to pack",
             next_command="deploy diagnose FILE --bundle",
         )
 

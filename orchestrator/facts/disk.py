@@ -53,7 +53,7 @@ def parse(said: Said) -> Disk | Unknown:
     for line in said.out.splitlines():
         key, equals, value = line.partition("=")
         # a device or mount point may hold spaces; the four columns of numbers cannot
-        table = re.fullmatch(r".+?\s+(\d+)\s+(\d+)\s+(-?\d+)\s+(?:\d+%|-)\s+(/.*)", line)
+        table = re.fullmatch(r".+?\s+(\d{1,18})\s+(\d+)\s+(-?\d{1,18})\s+(?:\d+%|-)\s+(/.*)", line)
         if table:
             sizes = table.groups()
         elif equals and key in (
@@ -66,9 +66,9 @@ def parse(said: Said) -> Disk | Unknown:
             "filesystem",
         ):
             told[key] = value
-    if "not_a_folder" in told:
+    if "not_a_folder" in told and "parent" in told:
         return Unknown("not_a_folder", f"{told['parent']} is not a folder")
-    if sizes is None:
+    if sizes is None or not {"folder", "parent"} <= told.keys():
         last = (said.err.strip().splitlines() or ["df printed nothing"])[-1]
         return Unknown("disk_unreadable", f"the free space of {told.get('folder', '?')} is not known: {last}")
     size, _, free, mount = sizes
@@ -77,7 +77,7 @@ def parse(said: Said) -> Disk | Unknown:
         exists="exists" in told,
         parent=told["parent"],
         writable="writable" in told,
-        owner_uid=int(told["owner"]) if told.get("owner", "").isdecimal() else None,
+        owner_uid=int(told["owner"]) if re.fullmatch(r"\d{1,10}", told.get("owner", "")) else None,
         filesystem=told.get("filesystem") or None,
         mount=mount,
         size_bytes=int(size) * 1024,

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from packaging.version import InvalidVersion, Version
+
 from orchestrator.facts.source import Command, Said, Unknown
 
 # Metadata alone is read: importing vllm takes 20 s and starts CUDA.
@@ -40,6 +42,9 @@ def command(python: str) -> Command:
     return Command((python, "-B", "-c", _PROBE), timeout=30)
 
 
+_VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers")
+
+
 @dataclass(frozen=True)
 class Engine:
     """vLLM as it is installed, and what it stands on."""
@@ -67,18 +72,42 @@ def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
         return Unknown(codes.get(answered.code, answered.code), f"the engine's python: {answered.reason}")
     try:
         told: dict[str, Any] = json.loads(answered.out.strip().splitlines()[-1])
-    except (ValueError, IndexError):
+        if not _is_answer(told):
+            raise ValueError
+    except (ValueError, IndexError, RecursionError):
         last = (answered.err.strip().splitlines() or ["it printed nothing"])[-1]
         return Unknown("engine_python", f"{python} does not answer as a Python: {last[:200]}")
     if not told["version"]:
         how = "vllm can be imported but names no version" if told["importable"] else "vllm is not installed"
         return Unknown("no_engine", f"{how} in {told['executable']} (Python {told['python']})")
+    if not _is_version(told["version"]):
+        said = f"vllm in {told['executable']} names the version {told['version'][:60]!r}, which is none"
+        return Unknown("no_engine", said)
     return Engine(
         version=told["version"],
         distribution=told["distribution"],
         python=told["python"],
         executable=told["executable"],
-        huggingface_hub=told["huggingface_hub"],
-        torch=told["torch"],
-        transformers=told["transformers"],
+        huggingface_hub=told.get("huggingface_hub"),
+        torch=told.get("torch"),
+        transformers=told.get("transformers"),
     )
+
+
+def _is_answer(told: Any) -> bool:
+    """Whether it is what the question prints, and nothing that an interpreter's own start-up printed last."""
+    return (
+        isinstance(told, dict)
+        and "importable" in told
+        and all(isinstance(told.get(name), str) for name in ("python", "executable"))
+        and {"version", "distribution"} <= told.keys()
+        and all(isinstance(told.get(name), (str, type(None))) for name in _VERSIONS)
+        and (told["version"] is None) == (told["distribution"] is None)
+    )
+
+
+def _is_version(text: str) -> bool:
+    try:
+        return bool(Version(text))
+    except InvalidVersion:
+        return False

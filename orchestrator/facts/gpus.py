@@ -38,6 +38,8 @@ exit $rc
 )
 _OLD_FIELDS = tuple(field for field in FIELDS if field != "compute_cap")
 
+_NEEDED = frozenset(_OLD_FIELDS)
+
 COMMAND = Command.sh(_SCRIPT, ",".join(FIELDS), ",".join(_OLD_FIELDS), timeout=30)
 
 
@@ -130,8 +132,9 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
     # a name may hold the separator; everything else cannot
     cells[1 : 2 + spare] = [", ".join(cells[1 : 2 + spare])]
     told = dict(zip(fields, cells, strict=True))
-    if not told["index"].isdecimal():
+    if not told.keys() >= _NEEDED or not re.fullmatch(r"\d{1,6}", told["index"]):
         return None
+    cap = told.get("compute_cap", "")
     faults = tuple(
         f"{field}: {value}"
         for field, value in told.items()
@@ -141,7 +144,7 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
         index=int(told["index"]),
         name=told["name"],
         uuid=told["uuid"],
-        compute_cap=_value(told.get("compute_cap", "[N/A]")),
+        compute_cap=cap if re.fullmatch(r"\d{1,3}\.\d{1,3}", cap) else None,
         memory_mib=_mib(told["memory.total"]),
         memory_used_mib=_mib(told["memory.used"]),
         driver=_value(told["driver_version"]),
@@ -155,5 +158,5 @@ def _value(cell: str) -> str | None:
 
 
 def _mib(cell: str) -> int | None:
-    found = re.fullmatch(r"(\d+)( MiB)?", cell)
+    found = re.fullmatch(r"(\d{1,12})( MiB)?", cell)
     return int(found[1]) if found else None

@@ -6,6 +6,7 @@ file under the same path. A process that this user may not look into shows nothi
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Collection, Iterable, Mapping
 
@@ -29,7 +30,8 @@ def mapped_files(text: bytes) -> set[File]:
         fields = line.split(None, 5)
         if len(fields) > 4 and fields[4] != b"0":
             major, _, minor = fields[3].partition(b":")
-            found.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
+            with contextlib.suppress(ValueError, OverflowError):
+                found.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 from collections.abc import Iterable
@@ -40,7 +41,8 @@ def parse(text: str) -> list[Listener]:
         fields = line.split()
         if len(fields) > 9 and fields[3] == _LISTEN:
             address, _, port = fields[1].rpartition(":")
-            found.append(Listener(parse_address(address), int(port, 16), int(fields[7]), int(fields[9])))
+            with contextlib.suppress(ValueError):
+                found.append(Listener(parse_address(address), int(port, 16), int(fields[7]), int(fields[9])))
     return found
 
 

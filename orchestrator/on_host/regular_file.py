@@ -78,10 +78,15 @@ def is_one(path: Path) -> bool:
         return False
 
 
+def kind_of(mode: int) -> str:
+    """What a file that is none is called."""
+    return _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
 def _require_regular(status: os.stat_result) -> None:
     kind = stat.S_IFMT(status.st_mode)
     if kind != stat.S_IFREG:
-        raise Unfit(f"is {_KINDS.get(kind, 'something else')}, not a regular file")
+        raise Unfit(f"is {kind_of(status.st_mode)}, not a regular file")
 
 
 def _why(path: Path, error: OSError) -> str:
