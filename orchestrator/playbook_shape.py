@@ -246,7 +246,7 @@ class Shape(Frozen):
     def _hide_secrets(cls, environment: dict[str, Setting]) -> dict[str, Setting]:
         return {
             name: Setting(value=SecretStr(item.value), reason=item.reason)
-            if isinstance(item.value, str) and (is_secret(name) or holds_secret(item.value))
+            if isinstance(item.value, str) and (is_secret(name) or holds_secret(f"{name}={item.value}"))
             else item
             for name, item in environment.items()
         }

@@ -92,6 +92,7 @@ def options(case: Case) -> list[str]:
         "--env=SENTRY_DSN=https://CANARY@o1.sentry.io/1",
     ]
     given += ["--env", "PIP_INDEX_URL=https://bob:CANARYpip@mirror.example/simple"]
+    given += ["--env", "NO_SCHEME_PROXY=bob:CANARYproxy@proxy.example:3128"]
     given += ["--set", "environment.DATABASE_LINK=postgres://u:CANARYdb@db/x"]
     given += [word for number, form in enumerate(FORMS) for word in ("--env", f"PLAIN_{number}={form}")]
     case.content["environment"] = {

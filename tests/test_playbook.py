@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from orchestrator import playbook
 from orchestrator.data_folders import shipped
+from orchestrator.engine.environment import engine_environment
 from orchestrator.errors import UsageError
 from orchestrator.playbook import Playbook
 
@@ -134,6 +135,74 @@ def test_a_secret_shows_itself_nowhere(base: Playbook) -> None:
     with pytest.raises(UsageError) as caught:
         kept.with_overrides(["prot=1"], [], ["MY_PASSWORD=hush\n"])
     assert "hush" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("variable", "shown"),
+    [
+        ("PIP_INDEX_URL=https://bob:hushed@mirror/simple", "https://***@mirror/simple"),
+        ("HF_ENDPOINT=https://hushed@mirror", "https://***@mirror"),
+        ("https_proxy=bob:hushed@proxy:3128", "***@proxy:3128"),
+        ("MODEL_STORE=s3://key:hushed/2@bucket", "s3://***@bucket"),
+        ("NOTE=ghp_16C7e42F292c6912E7710c838347hushed", "**********"),
+        ("DATABASE_URL=hushed", "**********"),
+    ],
+)
+def test_a_variable_with_credentials_is_a_secret_that_the_engine_still_gets(
+    base: Playbook, variable: str, shown: str
+) -> None:
+    name, _, value = variable.partition("=")
+    for changed in (
+        base.with_overrides([], [], [variable]),
+        base.with_overrides([f"environment.{variable}"]),
+    ):
+        (kept,) = (one for one in engine_environment(changed) if one.name == name)
+        assert (kept.secret, kept.sent, kept.shown) == (True, value, shown)
+        assert "hushed" not in repr(changed) + changed.model_dump_json()
+
+
+def test_a_playbook_may_name_a_mirror_with_credentials_but_no_secret(tmp_path: Path) -> None:
+    text = "model: {repository: a/b}\ncontext: 8\nenvironment: {%s}\n"
+    (tmp_path / "a.yaml").write_text(text % '"MIRROR": "https://bob:hushed@mirror/"')
+    assert "hushed" not in repr(playbook.load(tmp_path / "a.yaml"))
+    (tmp_path / "a.yaml").write_text(text % "DB_PASS: hushed")
+    with pytest.raises(UsageError) as caught:
+        playbook.load(tmp_path / "a.yaml")
+    assert "pass --env DB_PASS instead" in caught.value.message
+    assert "hushed" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "otlp-traces-endpoint=http://bob:hushed@collector:4317",
+        "chat-template=https://s3/x?X-Amz-Signature=hushed",
+        "override-generation-config=hf_abcdefghij0123hushed",
+        'hf-overrides={"api_key": "hushed"}',
+        "admin-password=hushed",
+    ],
+)
+def test_a_credential_in_an_engine_argument_is_refused(base: Playbook, argument: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        base.with_overrides([], [argument])
+    assert "process list" in caught.value.message
+    assert "hushed" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "tokenizer-mode=slow",
+        "ssl-keyfile=/etc/ssl/private/key.pem",
+        "max-num-batched-tokens=8192",
+        'hf-overrides={"bos_token": "<s>", "num_key_value_heads": 8}',
+        'kv-transfer-config={"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}',
+        "tokenizer=org/name@main",
+        "otlp-traces-endpoint=http://collector:4317",
+    ],
+)
+def test_an_ordinary_engine_argument_is_none(base: Playbook, argument: str) -> None:
+    assert base.with_overrides([], [argument]).arguments
 
 
 @pytest.mark.parametrize(

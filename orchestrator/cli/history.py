@@ -26,6 +26,7 @@ def history(options: Options) -> int:
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.history import table
     from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
 
     def work(deployment: Deployment) -> int:
         records = redacted(deployment.history())
@@ -35,7 +36,7 @@ def history(options: Options) -> int:
             return 0
         title = f"{deployment.playbook.name} on {deployment.host.name}"
         if not records:
-            click.echo(f"{title}: nothing was done yet")
+            click.echo(passage(f"{title}: nothing was done yet"))
             return 0
         write([[(title, "strong")], *table(records, width_of(sys.stdout))], sys.stdout)
         return 0

@@ -230,8 +230,10 @@ def _asker(options: Options, shown: Display) -> Callable[[str], bool] | None:
     if options.json or len(options.hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
+    from orchestrator.report.layout import passage
+
     def ask(question: str) -> bool:
         with shown.aside():
-            return click.confirm(question, err=True)
+            return click.confirm(passage(question), err=True)
 
     return ask

@@ -32,8 +32,8 @@ def _masked(arguments: Sequence[str]) -> Iterator[str]:
 
 def _value(option: str, setting: str) -> str:
     """A setting without its secret: that of an option which takes secrets, or one that is hidden in the value."""
-    key, equals, value = setting.partition("=")
-    if not equals or not (is_secret(_last(key)) or holds_secret(value)):
+    key, equals, _ = setting.partition("=")
+    if not equals or not (is_secret(_last(key)) or holds_secret(setting)):
         return redact(setting)
     return key if option == "--env" else f"{key}={STARS}"
 

@@ -23,8 +23,8 @@ class Variable:
     @property
     def shown(self) -> str:
         """What may be printed, logged and written to a file."""
-        if isinstance(self.value, SecretStr) and not is_secret(self.name) and "://" in self.sent:
-            return redact(self.sent)
+        if isinstance(self.value, SecretStr) and not is_secret(self.name) and "@" in self.sent:
+            return redact(f"{self.name}={self.sent}").partition("=")[2]
         return str(self.value)
 
     @property
@@ -44,7 +44,7 @@ def engine_environment(playbook: Playbook, adjustments: Adjustments = NO_ADJUSTM
         if value is None:
             variables.pop(name, None)
         else:
-            kept = SecretStr(value) if is_secret(name) or holds_secret(value) else value
+            kept = SecretStr(value) if holds_secret(f"{name}={value}") or is_secret(name) else value
             variables[name] = Variable(name, kept, "set by a remedy")
     return tuple(variables.values())
 

@@ -81,7 +81,7 @@ _HOOKS = _Rule(
 )
 
 _USER_INFO = _Rule(
-    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,20})(?P<mark>:(?:\\{0,2}/){2})"
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,20})(?P<mark>:(?:\\{0,2}/){1,3})"
     r"(?P<user>[^\s/?#'\"<>]{1,2000}@|[^\s/:@\[?#'\"]{0,200}:(?!\d{1,5}(?:[/?#,;]|\Z))[^\s'\"@]{1,400}@(?=[A-Za-z0-9\[]))"
 )
 _LOGS_IN_BY_KEY = _Rule(r"(?:.*\+)?(?:ssh|sftp|rsync|scp|git)", re.IGNORECASE)
@@ -121,6 +121,12 @@ _COOKIE = _Rule(
     re.IGNORECASE,
 )
 _NETRC = _Rule(r"(?P<head>\blogin\s{1,4}\S{1,100}\s{1,4}password\s{1,4})\S+")
+_TYPED = _Rule(
+    r"(?P<head>\b(?:sshpass|login)\b[^\n'\"]{0,80}?\s(?:-p[ =]?|--password[ =]))\S+"
+    r"|(?P<alone>^[ \t]{0,20}password[ \t]{1,8})\S+[ \t]*$",
+    re.MULTILINE,
+)
+_WANDB = _Rule(r"(?P<head>\bwandb\b[^\n]{0,60}?)(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])", re.IGNORECASE)
 _HEADED = (
     (_AUTHORIZATION_IN_QUOTES, "authorization"),
     (_AUTHORIZATION, "authorization"),
@@ -133,7 +139,7 @@ _NAME = _Rule(
     r"(?:token|passw|passphrase|passcode|pass(?![a-z])|pwd(?![a-z])|secret|cred(?:s|ential)|key(?:s|id)?(?![a-z])|auth|"
     r"cookie|dsn(?![a-z])|sas(?![a-z])|pat(?![a-z])|jwt|bearer|webhook|conn(?:ection)?[_.-]?str|(?:database|db)[_.-]?ur[il])"
     r"(?P<tail>[a-z0-9_.-]{0,60})"
-    r"(?P<gap>\\{0,3}['\"]?(?:\s{0,2}(?:=>|:=|[=:]|%3d)\s{0,2}|,\s{0,2}(?:\\{0,3}['\"]value\\{0,3}['\"]\s{0,2}[:=]\s{0,2})?|"
+    r"(?P<gap>\\{0,3}['\"]?(?:[ \t]{0,8}(?:=>|:=|[=:]|%3d)[ \t]{0,8}|,\s{0,2}(?:\\{0,3}['\"]value\\{0,3}['\"]\s{0,2}[:=]\s{0,2})?|"
     r"\s{1,40}value\s?:\s{1,2})\\{0,3})(?=[\['\"]|[^\s,;)\]}])",
     re.IGNORECASE,
 )
@@ -274,6 +280,8 @@ def brief(text: str, room: int) -> str:
 
 
 def _beside(name: str, value: Any) -> Any:
+    if isinstance(value, str) and "proxy" in name.lower():  # user:password@proxy:3128 has no scheme
+        return redact(f"{name}={value}")[len(name) + 1 :]
     if name == NAMES_ONLY or isinstance(value, (bool, Mapping)) or not value or not is_secret(name):
         return redacted(value)
     if isinstance(value, (list, tuple)):
@@ -309,6 +317,10 @@ def _without_forms(text: str) -> str:
             text = rule.pattern.sub(_hidden_header, text)
     if "basic " in lowered:
         text = _BASIC.pattern.sub(rf"\g<head>{STARS}", text)
+    if "sshpass" in text or "login" in text or "password" in text:
+        text = _TYPED.pattern.sub(lambda found: f"{found['head'] or found['alone']}{STARS}", text)
+    if "wandb" in lowered:
+        text = _WANDB.pattern.sub(rf"\g<head>{STARS}", text)
     if "hooks" in text or "/bot" in text:
         text = _HOOKS.pattern.sub(STARS, text)
     if any(prefix in text for prefix in _PREFIXES):

@@ -16,6 +16,12 @@ from orchestrator.cli.typed import told
         (["kimi", "--env", "NCCL_DEBUG=INFO"], "deploy kimi --env NCCL_DEBUG=INFO"),
         (["kimi", "--set", "environment.HF_TOKEN=sesame"], "deploy kimi --set 'environment.HF_TOKEN=***'"),
         (["kimi", "--engine-arg", "api-key=sesame"], "deploy kimi --engine-arg 'api-key=***'"),
+        (["kimi", "--env", "HTTPS_PROXY=http://u:sesame@p:1"], "deploy kimi --env HTTPS_PROXY"),
+        (["kimi", "--env=http_proxy=u:sesame@p:1"], "deploy kimi --env=http_proxy"),
+        (["kimi", "--set", "environment.X=amqp://u:sesame@p"], "deploy kimi --set 'environment.X=***'"),
+        (["kimi", "--set", 'environment={"HF_TOKEN": "sesame"}'], "deploy kimi --set 'environment=***'"),
+        (["https://u:sesame@host/x.yaml"], "deploy 'https://***@host/x.yaml'"),
+        (["kimi", "--engine-arg", "max-num-seqs=8"], "deploy kimi --engine-arg max-num-seqs=8"),
         (["kimi", "--set", "port=8001"], "deploy kimi --set port=8001"),
     ],
 )

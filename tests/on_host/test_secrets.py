@@ -63,6 +63,15 @@ PLACES = [
     ("token: CANARY123xyz", "CANARY"),
     ("AccountName=x;AccountKey=CANARY==;EndpointSuffix=core", "CANARY"),
     ("machine api.wandb.ai login user password CANARY", "CANARY"),
+    ("sshpass -p CANARY ssh host", "CANARY"),
+    ("docker login -u bob -p CANARY registry.example", "CANARY"),
+    ("  password CANARY", "CANARY"),
+    ("wandb: api key 0123456789abcdef0123456789abcdef01234567 is taken", "0123456789abcdef"),
+    ("aws_secret_access_key   =   CANARY", "CANARY"),
+    ("X-Vault-Token: CANARY", "CANARY"),
+    ("Server=x;User Id=a;Password=CANARY;", "CANARY"),
+    ("jdbc:postgresql://h/db?user=a&password=CANARY", "CANARY"),
+    ("no such file: https:/user:CANARY@mirror/x", "CANARY"),
     ("https://user:CANARY@mirror/x", "CANARY"),
     ("https://CANARY@mirror/x", "CANARY"),
     ("http://user:CAN@ARY@mirror/x", "ARY"),
@@ -176,7 +185,12 @@ def test_short_values_are_not_looked_for() -> None:
 def test_values_keep_their_shape() -> None:
     value = {
         "argv": ["python", "--api-key", "CANARY", "--port", "8000", "https://u:CANARY@h/"],
-        "environment": {"HTTPS_PROXY": "http://u:CANARY@h", "NCCL_DEBUG": "INFO", "HF_TOKEN": "CANARY"},
+        "environment": {
+            "HTTPS_PROXY": "http://u:CANARY@h",
+            "http_proxy": "u:CANARY@h:3128",
+            "NCCL_DEBUG": "INFO",
+            "HF_TOKEN": "CANARY",
+        },
         "secrets": ["HF_TOKEN", "VLLM_API_KEY"],
         "api_key": ["CANARY"],
         "tokens": 8,
@@ -185,7 +199,12 @@ def test_values_keep_their_shape() -> None:
     }
     assert redacted(value) == {
         "argv": ["python", "--api-key", "***", "--port", "8000", "https://***@h/"],
-        "environment": {"HTTPS_PROXY": "http://***@h", "NCCL_DEBUG": "INFO", "HF_TOKEN": "***"},
+        "environment": {
+            "HTTPS_PROXY": "http://***@h",
+            "http_proxy": "***@h:3128",
+            "NCCL_DEBUG": "INFO",
+            "HF_TOKEN": "***",
+        },
         "secrets": ["HF_TOKEN", "VLLM_API_KEY"],
         "api_key": ["***"],
         "tokens": 8,

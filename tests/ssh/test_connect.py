@@ -139,6 +139,17 @@ class TestHostKeys:
         assert (tmp_path / "made" / "known").read_text() == sshd.known_hosts_line()
         assert not known.exists()
 
+    def test_a_configuration_that_checks_nothing_accepts_nothing(self, sshd: Sshd, tmp_path: Path) -> None:
+        known = tmp_path / "known"
+        stanza = sshd.host_stanza(UserKnownHostsFile=str(known), StrictHostKeyChecking="no")
+        path = write_config(tmp_path, stanza)
+        error = refused(sshd.alias, ssh_config=path)
+        assert error.code == "host_key_unknown"
+        assert error.next_command is not None
+        fingerprint = error.next_command.split()[-1]
+        assert greet(open_host(sshd.alias, ssh_config=path, accept_host_keys=[fingerprint]))
+        assert known.read_text() == sshd.known_hosts_line()
+
     def test_the_known_type_is_asked_for(self, start_sshd: Start, tmp_path: Path) -> None:
         rsa = tmp_path / "rsa"
         subprocess.run(["ssh-keygen", "-q", "-t", "rsa", "-N", "", "-f", str(rsa)], check=True)
