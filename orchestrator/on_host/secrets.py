@@ -141,7 +141,6 @@ _NAME = _Rule(
     r"(?P<tail>[a-z0-9_.-]{0,60})"
     r"(?P<gap>\\{0,3}['\"]?(?:[ \t]{0,8}(?:=>|:=|[=:]|%3d)[ \t]{0,8}|,\s{0,2}(?:\\{0,3}['\"]value\\{0,3}['\"]\s{0,2}[:=]\s{0,2})?|"
     r"\s{1,40}value\s?:\s{1,2})\\{0,3})(?=[\['\"]|[^\s,;)\]}])",
-    re.IGNORECASE,
 )
 _WORDS = _each(
     "token pass pwd secret cred key auth cookie dsn sas pat jwt bearer webhook conn database db_ db. db-"
@@ -158,6 +157,7 @@ _QUOTED_WITHIN = _Rule(r"""['"][^'"\\\n]*\\{0,3}['"]?|[^\s'"\\]+""")
 _NAME_ABOVE = _Rule(r"\bname['\"]?\s?[:=]\s?['\"]?([A-Za-z0-9_.-]{1,80})['\"]?,?\s{0,9}$")
 _VALUE_BELOW = _Rule(r"\bvalue['\"]?\s?[:=]\s?(?=\S)")
 _QUOTES = _Rule(r"[bBrRuUfF]{0,2}(?P<quote>['\"])")
+_SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _NAMED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 _NOTHING = frozenset(
     (
@@ -307,7 +307,7 @@ def _without_forms(text: str) -> str:
         text = _CODED_USER_INFO.pattern.sub(rf"\g<mark>{STARS}\g<at>", text)
     if "@" in text:
         text = _BARE_PROXY.pattern.sub(rf"\g<name>{STARS}", text)
-    lowered = text.lower()
+    lowered = _lowered(text)
     if " -u" in lowered or "-user" in lowered:
         text = _BARE_LOGIN.pattern.sub(rf"\g<name>{STARS}", text)
     if "&" in text or "?" in text or "%" in text or ";" in text:
@@ -330,6 +330,11 @@ def _without_forms(text: str) -> str:
     if "--" in text:
         text = _OPTION.pattern.sub(_hidden_option, text)
     return _without_named(text)
+
+
+def _lowered(text: str) -> str:
+    """As long as the text: each place in the one is the same place in the other."""
+    return text.lower() if text.isascii() else text.translate(_SMALL)
 
 
 def _hidden_user(found: re.Match[str]) -> str:
@@ -360,7 +365,8 @@ def _without_named(text: str) -> str:
     """Values of settings, options and keys whose name says that they are secret."""
     pieces = []
     done = at = 0
-    while (found := _NAME.pattern.search(text, at)) is not None:
+    lowered = _lowered(text)
+    while (found := _NAME.pattern.search(lowered, at)) is not None:
         start = found.start()
         while start > done and text[start - 1] in _NAMED and found.start() - start < 64:
             start -= 1
