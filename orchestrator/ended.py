@@ -14,6 +14,8 @@ from orchestrator.remedy.patch import Patch
 
 OUT_OF_MEMORY = "host-out-of-memory"
 """The patch that knows what the kernel's out-of-memory killer does."""
+GUESSED = "process-killed"
+"""The one that knows from the log alone that somebody sent SIGKILL."""
 KILLED = 128 + signal.SIGKILL
 _HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
 
@@ -72,7 +74,7 @@ def judge(diagnosis: Diagnosis, ended: Ended, ours: Mapping[int, str], patches: 
     """
     if ended.rebooted:
         return Judged(diagnosis, "the machine was started anew since the launch began")
-    guessed = diagnosis.finding is not None and diagnosis.finding.patch == OUT_OF_MEMORY
+    guessed = diagnosis.finding is not None and diagnosis.finding.patch == GUESSED
     if diagnosis.finding is not None and not guessed:
         return Judged(diagnosis)
     kills = ended.kernel or ()
