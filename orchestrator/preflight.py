@@ -16,6 +16,9 @@ from orchestrator.gpu_room import Shortage
 from orchestrator.playbook import Playbook
 from orchestrator.survey import Survey
 
+JUDGED = ("NCCL_P2P_LEVEL", "NCCL_PROTO")
+"""Variables that the way in which the GPUs are connected decides about."""
+
 
 def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None) -> tuple[DeployError, ...]:
     """What forbids a launch: no engine or a wrong one, too few or too small GPUs, a taken port."""
@@ -34,7 +37,7 @@ def warnings(
     if version:
         found += [warning.sentence for warning in check_flags(argv, version)]
         found += [warning.sentence for warning in check_variables([one.name for one in environment], version)]
-    return (*_configs(survey), *found, *_logout(survey), *_nccl(survey, environment))
+    return (*_configs(survey), *found, *_untold(survey), *_logout(survey), *_nccl(survey, environment))
 
 
 def _configs(survey: Survey) -> list[str]:
@@ -88,8 +91,15 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         ]
     cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
     if len(cards) < playbook.gpus:
-        what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}"
+        problems = "".join(f"; nvidia-smi says besides: {one}" for one in survey.facts.gpus.problems[:1])
+        what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
         return [PreflightRefused("gpus_missing", what, next_command=f"nvidia-smi -L  # on {host}")]
+    lost = [card for card in cards if card.lost]
+    if len(cards) - len(lost) < playbook.gpus:
+        says = f"GPU{lost[0].index} says {lost[0].faults[0]}"
+        what = f"{host}: {says}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
+        reset = f"sudo nvidia-smi --gpu-reset -i {lost[0].index}  # on {host}"
+        return [PreflightRefused("gpu_lost", what, next_command=reset)]
     small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
     return [
         PreflightRefused(
@@ -157,10 +167,53 @@ def wants_linger(survey: Survey) -> bool:
 
 
 def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
-    topology, machine = survey.facts.topology, survey.facts.machine
-    if not isinstance(topology, Topology) or not isinstance(machine, Machine):
-        return []
-    no_p2p = () if isinstance(survey.facts.no_p2p, Unknown) else survey.facts.no_p2p
-    suggested = suggest_nccl(topology, sockets=machine.sockets, cpu_vendor=machine.cpu_vendor, no_p2p=no_p2p)
+    """Which of NCCL's variables the measured host gives no reason for, and which cannot be judged by what it tells."""
+    topology, machine, no_p2p = survey.facts.topology, survey.facts.machine, survey.facts.no_p2p
     shown = {one.name: one.shown for one in environment}
-    return [sentence for _, sentence in unfounded_nccl(shown, suggested)]
+    judged = [name for name in JUDGED if name in shown]
+    if not judged or len(survey.facts.cards) < 2:
+        return []
+    if not isinstance(topology, Topology):
+        return _not_known("how the GPUs are connected", topology, f"{', '.join(judged)} cannot be judged")
+    found = _not_known(
+        "whether the GPUs reach each other's memory", no_p2p, f"{', '.join(judged)} may be idle"
+    )
+    sockets, vendor = (machine.sockets, machine.cpu_vendor) if isinstance(machine, Machine) else (None, None)
+    pairs = () if isinstance(no_p2p, Unknown) else no_p2p
+    suggested = suggest_nccl(topology, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
+    unsure = topology.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
+    if unsure and "NCCL_PROTO" in shown:
+        known = {name: value for name, value in shown.items() if name != "NCCL_PROTO"}
+        lacks = "sockets" if sockets is None else "CPU's vendor"
+        found.append(f"the host does not tell its {lacks} (lscpu): NCCL_PROTO cannot be judged")
+    else:
+        known = shown
+    return [*found, *(sentence for _, sentence in unfounded_nccl(known, suggested))]
+
+
+def _untold(survey: Survey) -> list[str]:
+    """What the host did not tell, and what is not judged for want of it."""
+    facts = survey.facts
+    found = _not_known(
+        "the machine",
+        facts.machine,
+        "a mirror of the Hub that is set there, and what logind does at a logout, are not known",
+    )
+    if facts.cards:
+        found += _not_known(
+            "who computes on the GPUs", facts.gpu_processes, "memory that others hold is nobody's"
+        )
+    if not isinstance(facts.gpus, Unknown):
+        found += [f"nvidia-smi says besides: {problem}" for problem in facts.gpus.problems]
+    for card in facts.cards:
+        if card.faults:
+            found.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")
+        if card.mig == "Enabled":
+            found.append(f"GPU{card.index} is cut up (MIG): no launch gets the whole of it")
+    return found
+
+
+def _not_known(what: str, fact: object, consequence: str) -> list[str]:
+    if not isinstance(fact, Unknown) or fact.code == "not_asked":
+        return []
+    return [f"{what} is not known ({fact.reason}): {consequence}"]

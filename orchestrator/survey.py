@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.checkpoint import json_spans
+from orchestrator.engine.environment import engine_environment
 from orchestrator.errors import CheckpointError
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, questions, read
@@ -155,7 +156,8 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
         "launch": _question(playbook, None),
     }
     if facts is None:
-        request["facts"] = questions(engine_python=python, folder=playbook.folder)
+        plain = {one.name: one.sent for one in engine_environment(playbook) if not one.secret}
+        request["facts"] = questions(engine_python=python, folder=playbook.folder, environment=plain)
     seen = host.script(
         "look",
         request,

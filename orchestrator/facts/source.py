@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -14,6 +14,8 @@ class Command:
 
     argv: tuple[str, ...]
     timeout: float = 15.0
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it is asked with, besides the host's own."""
 
     @classmethod
     def sh(cls, text: str, *arguments: str, timeout: float = 15.0) -> Command:
@@ -23,7 +25,7 @@ class Command:
 
 @dataclass(frozen=True)
 class Said:
-    """What a command printed before it ended."""
+    """What a command printed before it ended; `rc` is 124 where its time was over."""
 
     rc: int
     out: str
@@ -38,8 +40,14 @@ class Unknown:
     reason: str
 
 
-def answer(value: Mapping[str, Any]) -> Said | Unknown:
+TIMED_OUT = 124
+
+
+def answer(value: Mapping[str, Any], *, by_line: bool = False) -> Said | Unknown:
     """One answer of the program on the host, decoded; bytes that are not UTF-8 are replaced."""
+    if by_line and "timed_out" in value and value.get("stdout"):
+        whole, _, _ = _text(value["stdout"]).rpartition("\n")  # a line that was cut off says another thing
+        return Said(TIMED_OUT, f"{whole}\n", f"no answer within {value['timed_out']:g} s")
     if "missing" in value:
         return Unknown("no_such_program", f"{value['missing']} does not exist on the host")
     if "refused" in value:

@@ -16,10 +16,10 @@ LIMIT = 1 << 20
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """`commands` maps a name to {argv, timeout}; every `~` that begins an item is the home folder here.
+    """`commands` maps a name to {argv, timeout, environment}; every `~` that begins an item is the home folder here.
 
     The answer maps each name to {rc, stdout, stderr} (base64), {missing: path} where the program does not
-    exist, {refused: sentence} where it may not be run, or {timed_out: seconds}.
+    exist, {refused: sentence} where it may not be run, or {timed_out: seconds, stdout: what it had said by then}.
     """
     return begin(request)()
 
@@ -32,7 +32,9 @@ def begin(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
         argv = [os.path.expanduser(item) for item in command["argv"]]
         timeout = float(command["timeout"])
         # a daemon: a program stuck in the driver cannot even be killed, and must not hold up the answer
-        thread = threading.Thread(target=_ask, args=(answers, name, argv, timeout), daemon=True)
+        environment = {**os.environ, "LC_ALL": "C", **command.get("environment", {})}
+        arguments = (answers, name, argv, timeout, environment)
+        thread = threading.Thread(target=_ask, args=arguments, daemon=True)
         thread.start()
         threads.append((thread, name, timeout))
 
@@ -45,11 +47,16 @@ def begin(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     return wait
 
 
-def _ask(answers: dict[str, Any], name: str, argv: list[str], timeout: float) -> None:
-    answers[name] = _run(argv, timeout)
+def _ask(
+    answers: dict[str, Any], name: str, argv: list[str], timeout: float, environment: dict[str, str]
+) -> None:
+    try:
+        answers[name] = _run(argv, timeout, environment)
+    except Exception as error:  # whatever it is, the other commands have their say
+        answers[name] = {"refused": f"{argv[0]}: {error}"}
 
 
-def _run(argv: list[str], timeout: float) -> dict[str, Any]:
+def _run(argv: list[str], timeout: float, environment: dict[str, str]) -> dict[str, Any]:
     try:
         process = subprocess.Popen(
             argv,
@@ -57,7 +64,7 @@ def _run(argv: list[str], timeout: float) -> dict[str, Any]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env={**os.environ, "LC_ALL": "C"},
+            env=environment,
         )
     except FileNotFoundError:
         return {"missing": argv[0]}
@@ -68,9 +75,10 @@ def _run(argv: list[str], timeout: float) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
+        said = b""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.communicate(timeout=2)
-        return {"timed_out": timeout}
+            said, _ = process.communicate(timeout=2)
+        return {"timed_out": timeout, "stdout": _packed(said)}
     return {"rc": process.returncode, "stdout": _packed(stdout), "stderr": _packed(stderr)}
 
 

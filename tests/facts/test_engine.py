@@ -36,7 +36,7 @@ def test_an_interpreter_that_does_not_exist_is_named() -> None:
 
 def ask(folder: Path) -> engine.Engine | Unknown:
     done = subprocess.run(
-        engine.command(sys.executable).argv,
+        engine.command(sys.executable, {}).argv,
         capture_output=True,
         text=True,
         cwd=folder,

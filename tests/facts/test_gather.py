@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.facts.disk import Disk
+from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
@@ -27,8 +30,11 @@ esac
 """
 
 
-def gather(host: LocalHost, *, engine_python: str | None, folder: str) -> Facts:
-    told = host.script("read_facts", questions(engine_python=engine_python, folder=folder))
+def gather(
+    host: LocalHost, *, engine_python: str | None, folder: str, environment: dict[str, str] | None = None
+) -> Facts:
+    asked = questions(engine_python=engine_python, folder=folder, environment=environment)
+    told = host.script("read_facts", asked)
     return read(told, engine_python=engine_python)
 
 
@@ -53,6 +59,60 @@ def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert facts.topology.shape == "nvlink"
     assert facts.no_p2p == ()
     assert facts.gpu_processes == ()
+
+
+def installed(folder: Path, *, metadata: str) -> Path:
+    """A folder with a vLLM in it, as PYTHONPATH names one."""
+    (folder / "vllm").mkdir(parents=True)
+    (folder / "vllm" / "__init__.py").touch()
+    (folder / "vllm-0.16.0.dist-info").mkdir()
+    (folder / "vllm-0.16.0.dist-info" / "METADATA").write_text(metadata)
+    return folder
+
+
+WHOLE = "Metadata-Version: 2.1\nName: vllm\nVersion: 0.16.0\n"
+
+
+def test_the_engine_is_asked_with_the_environment_that_it_will_have(tmp_path: Path) -> None:
+    site = installed(tmp_path / "site", metadata=WHOLE)
+    with LocalHost() as host:
+        without = gather(host, engine_python=sys.executable, folder="/models")
+        told = gather(
+            host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
+        )
+    assert isinstance(without.engine, Unknown) and without.engine.code == "no_engine"
+    assert isinstance(told.engine, Engine), told.engine
+    assert told.engine.version == "0.16.0"
+
+
+def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None:
+    site = installed(tmp_path / "site", metadata=WHOLE)
+    (site / "torch-2.9.dist-info").mkdir()
+    (site / "torch-2.9.dist-info" / "METADATA").write_bytes(b"\xff\xfe\x00")
+    with LocalHost() as host:
+        told = gather(
+            host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
+        )
+    assert isinstance(told.engine, Engine), told.engine
+    assert (told.engine.version, told.engine.torch) == ("0.16.0", None)
+
+
+def test_lines_that_were_said_before_the_time_was_over_count() -> None:
+    slow = {
+        "timed_out": 20.0,
+        "stdout": packed("uid=1000\nhf_endpoint=http://mirror\nKillUserProcesses=b tr"),
+    }
+    cards = {"timed_out": 30.0, "stdout": packed("0, NVIDIA H200, GPU-1, 9.0, 143771, 14, 580.1, Disabled\n")}
+    with Recorded({"machine": slow, "gpus": cards}) as host:
+        facts = gather(host, engine_python=None, folder="/models")
+    assert isinstance(facts.machine, Machine)
+    assert (facts.machine.uid, facts.machine.hf_endpoint) == (1000, "http://mirror")
+    assert facts.machine.kill_user_processes is None  # a line that was cut off says nothing
+    assert facts.gpus == Unknown("no_answer", "no answer within 30 s")  # half the cards are no smaller host
+
+
+def packed(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 class Recorded(LocalHost):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -39,3 +40,24 @@ def test_the_command_tells_this_machine_and_no_secret(tmp_path: Path) -> None:
     assert "HF_HUB_OFFLINE" not in read.hf_names  # set to nothing is not set
     assert read.memory_bytes
     assert read.memory_bytes > 1 << 28
+
+
+@pytest.mark.parametrize("missing", ["uname", "id", "lscpu", "cat", "env", "df", "awk", "getent", "getconf"])
+def test_a_program_that_is_not_there_takes_no_other_line(missing: str, tmp_path: Path) -> None:
+    """Each of them alone, as on small images."""
+    for name in TOOLS:
+        found = shutil.which(name)
+        if found is not None and name != missing:
+            (tmp_path / name).symlink_to(found)
+    env = {"PATH": str(tmp_path), "HOME": "/home/ml", "HF_ENDPOINT": "https://mirror.example"}
+    done = subprocess.run(machine.COMMAND.argv, capture_output=True, text=True, env=env, check=False)
+    read = machine.parse(Said(done.returncode, done.stdout, done.stderr))
+    assert isinstance(read, machine.Machine)
+    assert (read.home, read.hf_endpoint) == ("/home/ml", "https://mirror.example")
+    assert read.cpus == os.cpu_count()
+    assert read.memory_bytes
+
+
+TOOLS = (
+    "uname", "id", "cat", "env", "sed", "getconf", "nproc", "grep", "lscpu", "sort", "df", "awk", "getent", "cut", "timeout",
+)  # fmt: skip
