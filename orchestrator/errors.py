@@ -85,5 +85,7 @@ class Locked(DeployError):
 
 
 def mistake(error: Exception) -> DeployError:
-    """What is told of an exception that nobody foresaw."""
-    return DeployError("internal", f"this is a mistake in deploy itself: {error}")
+    """What is told of an exception that nobody foresaw, with what it says of a launch that lives on."""
+    told = DeployError("internal", f"this is a mistake in deploy itself: {error}")
+    told.left = vars(error).get("left")
+    return told

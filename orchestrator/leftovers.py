@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from orchestrator.errors import DeployError, HostError, Locked, UsageError, mistake
+from orchestrator.errors import DeployError, HostError, Locked, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.reading import Reading
@@ -23,27 +23,30 @@ UNASKED = ("connection_lost", "deadline")
 
 
 def names_what_lives(verb: Callable[[R], T]) -> Callable[[R], T]:
-    """Let the error with which a verb leaves say what lives on (`DeployError.left`)."""
+    """Let the error with which a verb leaves say what lives on (`left` of it)."""
 
     @functools.wraps(verb)
     def carried_out(deployment: R) -> T:
         try:
             return verb(deployment)
         except DeployError as error:
-            error.left = _left(deployment, error)
+            if not _is_silent(error):
+                error.left = _left(deployment)
             raise
-        except Exception as error:
-            told = mistake(error)
-            told.left = _left(deployment, told)
-            raise told from error
+        except Exception as error:  # a mistake of ours, or a person who left at a question
+            vars(error)["left"] = _left(deployment)
+            raise
 
     return carried_out
 
 
-def _left(deployment: Reading, error: DeployError) -> dict[str, Any] | None:
-    """What lives, with the command that ends it; a launch that somebody else is at work on is theirs."""
-    if isinstance(error, (UsageError, Locked)) or (isinstance(error, HostError) and error.code in UNASKED):
-        return None
+def _is_silent(error: DeployError) -> bool:
+    """Whether there is nothing to tell: nothing was done, somebody else is at work on the launch, or no host answers."""
+    return isinstance(error, (UsageError, Locked)) or (isinstance(error, HostError) and error.code in UNASKED)
+
+
+def _left(deployment: Reading) -> dict[str, Any] | None:
+    """What lives, with the command that ends it."""
     try:
         found: dict[str, Any] | None = deployment.host.script(
             "leftovers", {"playbook": deployment.playbook.name}

@@ -121,7 +121,7 @@ def run(arguments: list[str]) -> int:
         result = cli.main(arguments, prog_name="deploy", standalone_mode=False)
     except DeployError as error:
         tell(error, as_json=as_json)
-        if error.code == "internal" or "-v" in arguments or "--verbose" in arguments:
+        if "-v" in arguments or "--verbose" in arguments:
             trace(error)
         return error.exit_code
     except click.exceptions.Exit as left:

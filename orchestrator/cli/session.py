@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from orchestrator.cli.options import Options
-from orchestrator.errors import DeployError, UsageError
+from orchestrator.errors import DeployError, UsageError, mistake
 from orchestrator.on_host.secrets import brief, remember
 
 if TYPE_CHECKING:
@@ -210,9 +210,12 @@ def _side_by_side(job: _Job) -> int:
         except DeployError as error:
             with job.shown.aside():
                 tell(error, as_json=job.options.json, host=name)
-                if error.code == "internal":
-                    trace(error)
             codes.append(error.exit_code)
+        except Exception as error:
+            with job.shown.aside():
+                trace(error)
+                tell(mistake(error), as_json=job.options.json, host=name)
+            codes.append(DeployError.exit_code)
         except BaseException:
             codes.append(1)
             raise
