@@ -165,7 +165,9 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         warnings = (fit.reason, *warnings)
     refusals = preflight.refusals(host, playbook, survey, version)
     short = _shortage(playbook, survey, version, command, environment, goal)
-    if short is not None and (short.little or _KV_BYTES in command):
+    # what a launch of ours that just died held may be on its way back
+    returning = short is not None and not short.holders and not survey.history.cleaned
+    if short is not None and (short.little or returning or _KV_BYTES in command):
         warnings = (*warnings, f"{short.sentence}. {short.advice}")
     elif short is not None:
         refusals = (*refusals, preflight.gpu_busy(host, short))

@@ -293,6 +293,17 @@ def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
     assert [refusal.code for refusal in planned.refusals] == codes
 
 
+def test_memory_that_a_launch_of_ours_may_be_giving_back_is_a_warning(kimi: Playbook) -> None:
+    def unseen(**more: Any) -> Survey:
+        found = occupied(60_000, **more)
+        return replace(found, facts=replace(found.facts, gpu_processes=()))
+
+    died = plan(kimi, unseen(journal=[{"action": "launch", "launch": 1}]))
+    assert died.refusals == ()
+    assert any("cannot be seen from here" in warning for warning in died.warnings)
+    assert [refusal.code for refusal in plan(kimi, unseen()).refusals] == ["gpu_busy"]
+
+
 def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
     crowded = kimi.model_copy(update={"arguments": {**kimi.arguments, "gpu-memory-utilization": 0.99}})
     planned = plan(crowded, occupied(3_500))

@@ -2,10 +2,17 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
-from orchestrator.survey import checkpoint
+from orchestrator import playbook as playbooks
+from orchestrator.data_folders import shipped
+from orchestrator.errors import HostError
+from orchestrator.playbook_shape import Setting
+from orchestrator.ssh.local import LocalHost
+from orchestrator.survey import checkpoint, survey
 
 FOUND = {
     "exists": True,
@@ -43,3 +50,31 @@ def test_a_byte_order_mark_is_named_since_no_engine_reads_past_it() -> None:
     found = checkpoint({**FOUND, "configs": {"config.json": base64.b64encode(content).decode()}})
     assert dict(found.configs) == {}
     assert found.unusable == {"config.json": "begins with a byte order mark, at which every engine stops"}
+
+
+class Asked(LocalHost):
+    """A host that notes what it is asked for, and is gone before it answers."""
+
+    request: dict[str, Any]
+
+    def script(self, module: str, request: Any, **_: Any) -> Any:
+        assert module == "look"
+        self.request = request
+        raise HostError("connection_lost", "gone")
+
+
+def test_the_engine_is_asked_for_with_the_playbooks_environment_without_its_secrets() -> None:
+    kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+    set_by_person = {
+        "PYTHONPATH": Setting(value="/opt/vllm"),
+        "HF_TOKEN": Setting(value=SecretStr("hf_1234567890")),
+    }
+    kimi = kimi.model_copy(update={"environment": {**kimi.environment, **set_by_person}})
+    with Asked() as host, pytest.raises(HostError):
+        survey(host, kimi)
+    commands = host.request["facts"]["commands"]
+    assert commands["engine"]["environment"]["PYTHONPATH"] == "/opt/vllm"
+    assert "hf_1234567890" not in str(host.request)
+    assert {name: asked["environment"] for name, asked in commands.items() if name != "engine"} == {
+        name: {} for name in commands if name != "engine"
+    }
