@@ -61,7 +61,7 @@ def _trusting(argv: Sequence[str], variables: Mapping[str, str]) -> str:
 
 
 def _from_the_checkpoint(argv: Sequence[str], variables: Mapping[str, str], folder: str) -> str:
-    if not folder:
+    if not folder.startswith("/"):
         return ""
     for name, value in options(argv):
         if name.partition(".")[0] in CODE_OPTIONS and _names_within(value or "", folder):

@@ -65,7 +65,7 @@ def test_a_patch_that_sets_what_is_a_persons_to_choose(whole: Case, name: str) -
     assert name in error["message"]
 
 
-@pytest.mark.parametrize("said", ["--host", "--host=0.0.0.0", "--port"])
+@pytest.mark.parametrize("said", ["--host", "--host=0.0.0.0"])
 def test_a_log_that_names_an_option(whole: Case, tmp_path: Path, said: str) -> None:
     """Whatever the engine writes, the server stays on its address: the remedy comes to nothing, one launch is made."""
     python = engine_that_first(tmp_path, f"raise RuntimeError('please use {said}')")
@@ -168,7 +168,6 @@ def test_a_branch_that_moves(case: Case, repositories: Path, tmp_path: Path) -> 
             assert part in error["message"]
         assert len(started(case)) == 1
         assert case.deploy("PLAYBOOK", "--consent", "trust-remote-code").code == 0
-        assert case.deploy("restart", "PLAYBOOK").code == 0
 
 
 def test_code_in_a_folder_that_an_option_names(whole: Case, tmp_path: Path) -> None:
