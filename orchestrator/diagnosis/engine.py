@@ -123,13 +123,13 @@ def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
     if stopping := launch.startup.stopping:
         # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
         since = [seen for seen in since if seen.incident.first_line < stopping.number]
-    if up and not ended:
+    if launch.startup.serves_since is not None and not ended:
         crashed = any(seen.incident.of_engine and seen.incident.fatal for seen in since)
         since = [
             seen for seen in since if seen.incident.of_engine or (crashed and seen.incident.kind == "crash")
         ]
     fatal = [seen for seen in since if seen.incident.fatal]
-    if not fatal and (up or not since):
+    if not fatal and (launch.startup.serves_since is not None or not since):
         return None
     standing = [seen for seen in since if seen.incident.fatal or not launch.went_on_after(seen.incident)]
     return min(standing, key=lambda seen: _rank(seen.incident, up is not None), default=None)

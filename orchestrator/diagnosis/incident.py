@@ -24,10 +24,10 @@ FATAL_TITLES = re.compile(
 )
 """Headings that vLLM gives to the traceback of a process that will not go on."""
 
-_ENGINE_PROCESSES = ("EngineCore", "Worker", "Vllm", "Ray", "MainProcess")
+_ENGINE_PROCESSES = ("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess")
 _ENGINE_FILES = re.compile(
     r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"
-    r"|\w+_executor|abstract|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator|utils)(?:\.py)?(?::\d+)?$"
+    r"|\w+_executor|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator)(?:\.py)?(?::\d+)?$"
     r"|\.(?:cpp|cc|cu|hpp)(?::\d+)?$"
 )
 """Where vLLM (0.6 to 0.33) says that an engine has died, and the libraries under it."""
@@ -87,11 +87,10 @@ class Incident:
 
         Anything else may be printed by whoever repeats what clients send, once there are clients.
         """
-        if (self.process or "").startswith(_ENGINE_PROCESSES):
-            return True
-        return (
-            self.level is not None and self.file is not None and _ENGINE_FILES.search(self.file) is not None
-        )
+        if self.level is not None and self.file:
+            # an engine's process logs clients' grammars, adapters and request names as well
+            return _ENGINE_FILES.search(self.file) is not None
+        return (self.process or "").startswith(_ENGINE_PROCESSES)
 
     @property
     def fatal(self) -> bool:

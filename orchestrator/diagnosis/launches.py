@@ -39,6 +39,7 @@ class Launch:
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
         self.seen: list[Seen] = []
+        self._broken_at = 0
         self._died = False
         self._answering: tuple[object, ...] | None = None
         self._incidents = Incidents()
@@ -46,7 +47,9 @@ class Launch:
 
     def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
         """Take a line in; gives the incidents that it completed. `telling`: whether a patch may look for it."""
-        if not self._is_evidence(line):
+        evident = self._is_evidence(line)
+        self.take_note(line)
+        if not evident:
             self.startup.skip(line)
             self.remarked = False
             return self._incidents.pass_over(line)
@@ -58,7 +61,7 @@ class Launch:
     @property
     def serving(self) -> bool:
         """Whether clients may be writing into the log: the server was up, and has not said since that it ended."""
-        return self.startup.up_line is not None and self.startup.stopping is None and not self._died
+        return self.startup.serves_since is not None and self.startup.stopping is None and not self._died
 
     def begins(self, line: Line) -> bool:
         """Whether another launch begins with `line`."""
@@ -74,13 +77,21 @@ class Launch:
         While there are clients, no record counts that stands inside another one's raw line, or that comes in another
         dress than the milestones of the launch; a kernel's word among them is one about the machine.
         """
-        header = (line.process, line.pid, line.level, line.time, line.file)
-        if line.hearsay:
-            self._answering = header if line.message.startswith(hearsay.GOES_ON) else None
+        if line.hearsay or (line.level and _header(line) == self._answering):
             return False
-        if line.level and header == self._answering:
+        if self._broken_at and line.number == self._broken_at + 1:
             return False
-        return not self.serving or line.dress in self.startup.dresses or _of_kernel(line)
+        worn = self.startup.dresses or {line.dress} - {None}
+        return not self.serving or line.dress in worn or _of_kernel(line)
+
+    def take_note(self, line: Line) -> None:
+        """What a line says about the lines that follow it, whether or not it is evidence."""
+        if line.broken:
+            self._broken_at = line.number
+        if line.hearsay and line.message.startswith(hearsay.GOES_ON):
+            self._answering = _header(line)
+        if line.hearsay and hearsay.shows_clients(line.message, begun=self.startup.begun):
+            self.startup.clients = True
 
     def expire(self, number: int) -> list[Incident]:
         """The incidents that the line of that number can no longer go on with."""
@@ -115,7 +126,8 @@ class Launch:
         self._died = self._died or (
             incident.of_engine
             and incident.fatal
-            and incident.first_line > (self.startup.up_line or incident.last_line)
+            and self.startup.serves_since is not None
+            and incident.first_line > self.startup.serves_since
         )
         root = incident.root
         told = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
@@ -177,7 +189,17 @@ class Following:
 
     def skip(self, line: Line) -> None:
         """Take note of the last of some lines that change nothing."""
+        self._launch.take_note(line)
         self._launch.startup.skip(line)
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether the launch is known to have clients, since it is up or by a line of theirs."""
+        return self._launch.startup.serves_since is not None
+
+    def take_note(self, line: Line) -> None:
+        """Take a line that changes nothing else for what it says about those that follow it."""
+        self._launch.take_note(line)
 
     def feed(self, line: Line, *, telling: bool = True) -> bool:
         """Take a line in; whether it completed an incident, or is one that a patch looks for (where it may be)."""
@@ -219,6 +241,10 @@ def last_launch(lines: Iterable[Line], watched: Watched | None = None) -> Launch
 def _begins_again(line: Line) -> bool:
     """Whether a line after a failure shows that the program was started once more."""
     return StartUp.is_start(line) or is_usage(line)
+
+
+def _header(line: Line) -> tuple[object, ...]:
+    return line.process, line.pid, line.level, line.time, line.file
 
 
 def _of_kernel(line: Line) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.diagnosis.hearsay import worded_by_a_client
@@ -25,7 +25,8 @@ class Line:
     `number` is 1-based in the file. `process`, `pid`, `level`, `time` ("MM-DD HH:MM:SS") and `file`
     ("core.py:97") are None where the line does not say; `message` is the rest, without colours. `hearsay`: a client of
     the server may have worded it. `dress` is what the record came in (carriers, JSON, VLLM_LOGGING_PREFIX), which all
-    records of a log share; None where it was cut out of the middle of a raw line.
+    records of a log share; None where it was cut out of the middle of a raw line. `broken`: a carrier that takes no
+    longer lines broke it off, and the next line goes on inside it.
     """
 
     number: int
@@ -37,6 +38,7 @@ class Line:
     message: str
     hearsay: bool = False
     dress: str | None = ""
+    broken: bool = False
 
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
@@ -53,6 +55,8 @@ _CARRIER = re.compile(
     )""",
     re.VERBOSE,
 )
+_CARRIED = 16_000
+"""Bytes after which a carrier may break a line off: 16 KiB in containers, 48 KiB in journald."""
 _LOGFMT = re.compile(r'time="[^"]*" level=\w+ msg=(?P<message>"(?:[^"\\]|\\.)*")(?: \w+=\S*)*$')
 _PROCESS = re.compile(
     r"\((?P<name>[^()]{0,160}?)(?: \+\w{1,80}| pid=(?P<pid>\d{1,10}))?(?P<ip>, ip=[^()\s]{1,80})?(?:, actor_name=\w{1,160})?\) ?"
@@ -148,7 +152,14 @@ def _undressed(text: str, number: int, dress: str) -> tuple[Line, ...]:
         if not carrier:
             break
         dress, text = f"{dress}{carrier.lastgroup} ", text[carrier.end() :]
-    return _records(text, number, dress)
+        if carrier[0].endswith((" stdout P ", " stderr P ")):
+            return _broken(_records(text, number, dress))
+    records = _records(text, number, dress)
+    return _broken(records) if dress and len(text) >= _CARRIED else records
+
+
+def _broken(records: tuple[Line, ...]) -> tuple[Line, ...]:
+    return (*records[:-1], replace(records[-1], broken=True))
 
 
 def _records(text: str, number: int, dress: str) -> tuple[Line, ...]:
@@ -178,7 +189,8 @@ def _unpacked(text: str, number: int, dress: str) -> tuple[Line, ...] | None:
         return None
     wrapped = value.get("log")
     if isinstance(wrapped, str) and value.get("stream") in ("stdout", "stderr"):
-        return _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ")
+        records = _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ")
+        return records if wrapped.endswith("\n") else _broken(records)
     message, level, file, process, told = (_first(value, names) for names in _KEYS)
     if message is None:
         return None

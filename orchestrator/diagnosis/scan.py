@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 
 from orchestrator.diagnosis import hearsay, incidents, startup
 from orchestrator.diagnosis.gate import Gate
@@ -25,6 +26,7 @@ _TAIL = 128 << 10
 """Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects, within which words are spelt otherwise: it is read line by line."""
+_SIGNS = tuple(sign.encode() for sign in hearsay.SIGNS)
 ABOVE = incidents.HEADING_LINES + 4
 """Lines above a telling one that are read with it."""
 
@@ -130,6 +132,7 @@ class Scanner:
 
     def _skip(self, block: bytes, start: int, end: int) -> None:
         """Pass over lines of which it is enough to know that they were there, and which was the last."""
+        self._look_for_clients(block, start, end)
         count = block.count(b"\n", start, end)
         number, stop = self._number + count, end
         while stop > start:
@@ -140,6 +143,17 @@ class Scanner:
                 break
             number, stop = number - 1, line_start
         self._number += count
+
+    def _look_for_clients(self, block: bytes, start: int, end: int) -> None:
+        """That a launch has clients counts from the first sign of them on, though the line tells nothing else."""
+        for sign in _SIGNS:
+            at = -1 if self.following.has_clients else block.find(sign, start, end)
+            while at >= 0 and not self.following.has_clients:
+                line_start = block.rfind(b"\n", start, at) + 1 or start
+                line_end = block.find(b"\n", at, end)
+                for line in parse_all(block[line_start : min(line_end, line_start + LONGEST)], 0):
+                    self.following.take_note(replace(line, broken=False))
+                at = block.find(sign, line_end, end)
 
 
 def _any_within(hits: list[int], start: int, end: int) -> bool:

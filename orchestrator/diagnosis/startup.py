@@ -124,6 +124,8 @@ class StartUp:
         self.engine: Mapping[str, str] = MappingProxyType({})
         self.api_pid: int | None = None
         self.up_line: int | None = None
+        self.clients = False
+        """Whether the log shows clients, though not that the server came up."""
         self.stopping: Line | None = None
         self.last: Line | None = None
         self.stalled = 0
@@ -172,12 +174,19 @@ class StartUp:
 
     def begins(self, line: Line) -> bool:
         """Whether another launch begins with `line`, while this one has begun already."""
-        if not self.begun or not self.is_start(line):
+        if not (self.begun or self.clients) or not self.is_start(line):
             return False
+        if not self.begun:  # the end of an earlier launch was left in the log
+            return True
         if line.message[:1] in _PROMPTS:
             return True
         other = line.pid is not None and self.api_pid is not None and line.pid != self.api_pid
         return other or self.phase.name not in ("starting", "configuring")
+
+    @property
+    def serves_since(self) -> int | None:
+        """The line since which clients may have worded what the log says; None as long as there are none."""
+        return 0 if self.up_line is None and self.clients else self.up_line
 
     def restarts(self, line: Line) -> bool:
         """Whether another launch begins with `line` while this one serves: the program itself says so in a record."""
