@@ -10,9 +10,10 @@ import contextlib
 import hashlib
 import json
 import os
-import stat
 from collections.abc import Iterator
 from typing import Any
+
+from orchestrator.on_host import regular_file
 
 MOST_ENTRIES = 20_000
 MOST_FILES = 1000
@@ -38,7 +39,7 @@ def describe(folder: str) -> dict[str, Any]:
             if len(files) > MOST_FILES:
                 raise _TooMuch
         return {"files": files, "elsewhere": _elsewhere(folder), "whole": True}
-    except (_TooMuch, OSError):
+    except (_TooMuch, regular_file.Unfit, OSError):
         return {"files": {}, "elsewhere": [], "whole": False}
 
 
@@ -64,14 +65,10 @@ def _python(folder: str) -> Iterator[str]:
 
 
 def _read(path: str, most: int) -> bytes:
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # of a FIFO nobody may write
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise _TooMuch
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise _TooMuch
-    return content
+    try:
+        return regular_file.read(path, most)
+    except regular_file.TooLarge as why:
+        raise _TooMuch from why
 
 
 def _elsewhere(folder: str) -> list[str]:

@@ -119,6 +119,7 @@ def main(name: str, seconds: float, folder: Path) -> None:
         "-rss_limit_mb=0",
         "-verbosity=0",
         "-len_control=20",
+        f"-artifact_prefix={folder}/",
     ]
     atheris.Setup([sys.argv[0], *options, str(corpus)], check)
     atheris.Fuzz()

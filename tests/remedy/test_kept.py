@@ -100,3 +100,17 @@ def test_what_was_not_used_for_long_is_forgotten(
     assert len(kept.recall()) == 3
     assert len(list(cache_folder.iterdir())) == 2
     assert beside.exists()  # two releases that one person uses do not cost each other their memory
+
+
+def test_what_others_may_write_is_not_believed(tmp_path: Path, read: list[Path], cache_folder: Path) -> None:
+    """A planted record would be a patch that no file holds."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(MINE)
+    catalogue.load([folder])
+    catalogue.load([folder])
+    assert len(read) == 1
+    kept._here.clear()
+    cache_folder.chmod(0o777)
+    catalogue.load([folder])
+    assert len(read) == 2
