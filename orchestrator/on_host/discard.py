@@ -36,8 +36,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         )
     with at_work(state):
         answer = _discard(folder, request["files"], {os.getuid(), owner})
-        append(state, {"action": "discard", "folder": str(folder), "files": answer["discarded"], **answer})
-    return {key: answer[key] for key in ("discarded", "sound", "kept")}
+        record = {"files": answer["discarded"], "links": answer.pop("links"), "kept": answer["kept"]}
+        append(state, {"action": "discard", "folder": str(folder), **record})
+    return answer
 
 
 def _discard(folder: Path, files: dict[str, Any], owners: Collection[int]) -> dict[str, Any]:

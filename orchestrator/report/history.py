@@ -66,7 +66,10 @@ def _revert(record: Record) -> str:
 
 def _stop(record: Record) -> str:
     ended, removed = _list(record.get("ended")), _list(record.get("shm_removed"))
-    return f"{_count(ended, 'process', 'processes')} ended, {_count(removed, 'shared-memory file')} removed"
+    left = [f"pid {one.get('pid')} ({one.get('name')})" for one in _records(record.get("left"))]
+    others = f"; {', '.join(left)} had its log open and lived on" if left else ""
+    done = f"{_count(ended, 'process', 'processes')} ended, {_count(removed, 'shared-memory file')} removed"
+    return done + others
 
 
 def _stop_failed(record: Record) -> str:
@@ -94,7 +97,9 @@ def _holders(done: Mapping[str, Any]) -> str:
 
 def _discard(record: Record) -> str:
     files = [str(one) for one in _list(record.get("files"))]
-    return f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again"
+    kept = _records(record.get("kept"))
+    stays = f"; {', '.join(str(one.get('path')) for one in kept)} stayed" if kept else ""
+    return f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again{stays}"
 
 
 def _consent(record: Record) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator import playbook as playbooks
 from orchestrator.data_folders import shipped
+from orchestrator.errors import CheckpointError
 from orchestrator.plan import Wishes, make_plan
 from orchestrator.remedy import carry_out, catalogue
 from orchestrator.remedy.change import Change
@@ -37,6 +38,8 @@ class Host(LocalHost):
         self._answer = answer
 
     def script(self, module: str, request: Any, **_: Any) -> Any:
+        if module == "discard":
+            return self._answer
         assert (module, request["names"]) == ("cleanup", ["gpu_memory_wait"])
         return {"gpu_memory_wait": self._answer}
 
@@ -75,3 +78,33 @@ def test_where_nvidia_smi_does_not_answer_the_next_launch_tells() -> None:
     with Host(None) as host:
         plan = make_plan("gpu7", KIMI, survey(), Wishes())
         assert carry_out.clean(host, "kimi-k2.5", Report(Told(), "gpu7"), plan, WAITING) is None
+
+
+KEPT = {"path": "/m/a.safetensors", "reason": "it is owned by ml"}
+
+
+def discard(answer: dict[str, Any]) -> tuple[str, str]:
+    """How fetching again what the host answers so begins: state and words."""
+    told = Told()
+    again = Change(patch=PATCH, why="finding", evidence="", redownloads=("*",))
+    with Host(answer) as host:
+        try:
+            carry_out.discard(host, "kimi-k2.5", Report(told, "gpu7"), survey(), again, foreign_folder=False)
+        finally:
+            done = told.events[-1]
+    return done.data["state"], done.text
+
+
+def test_what_is_damaged_and_has_to_stay_is_told() -> None:
+    words = "a, b damaged; taken away to be fetched again; /m/a.safetensors stays: it is owned by ml"
+    assert discard({"discarded": ["a", "b"], "sound": [], "kept": [KEPT]}) == ("ok", words)
+    with pytest.raises(CheckpointError) as caught:
+        discard({"discarded": [], "sound": [], "kept": [KEPT]})
+    assert caught.value.code == "not_ours"
+    assert "/m/a.safetensors stays: it is owned by ml" in caught.value.message
+
+
+def test_nothing_is_fetched_again_that_is_what_the_hub_has() -> None:
+    with pytest.raises(CheckpointError) as caught:
+        discard({"discarded": [], "sound": ["a"], "kept": []})
+    assert caught.value.code == "not_damaged"
