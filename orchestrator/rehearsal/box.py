@@ -230,24 +230,43 @@ class Box:
 
     def _end_launches(self) -> None:
         """`deploy stop` for every playbook that was launched here: its processes and its shared memory go."""
-        for room in sorted((self.folder / "state" / "deploy").glob("*/launches")):
-            request = {
-                "playbook": room.parent.name,
-                "launch": None,
-                "grace_seconds": 1.0,
-                "kill_seconds": 10.0,
-                "remove_shm": True,
-                "wait_gpu_seconds": 0,
-                "by_person": True,
-            }
-            subprocess.run(
-                ship.interpreter(self.python),
-                input=ship.bundle("stop", request, deadline=STOP_SECONDS),
-                env=self.environment,
-                capture_output=True,
-                timeout=STOP_SECONDS + 10.0,
-                check=False,
-            )
+        playbooks = [
+            room.parent.name for room in sorted((self.folder / "state" / "deploy").glob("*/launches"))
+        ]
+        for name in playbooks:
+            self._end_launch(name, [])
+        if playbooks and (left := self._shared()):  # what nobody saw held; now nothing of the box makes more
+            self._end_launch(playbooks[0], left)
+
+    def _end_launch(self, playbook: str, consented_shm: list[str]) -> None:
+        request = {
+            "playbook": playbook,
+            "launch": None,
+            "grace_seconds": 1.0,
+            "kill_seconds": 10.0,
+            "remove_shm": True,
+            "consented_shm": consented_shm,
+            "wait_gpu_seconds": 0,
+            "by_person": True,
+        }
+        subprocess.run(
+            ship.interpreter(self.python),
+            input=ship.bundle("stop", request, deadline=STOP_SECONDS),
+            env=self.environment,
+            capture_output=True,
+            timeout=STOP_SECONDS + 10.0,
+            check=False,
+        )
+
+    def _shared(self) -> list[str]:
+        """Names in /dev/shm of this box: the stand-in engine writes its home folder into them, so that nobody has to guess."""
+        mark = str(self.home).encode()
+        found = []
+        for path in Path("/dev/shm").iterdir():
+            with contextlib.suppress(OSError):
+                if path.is_file() and not path.is_symlink() and _begins(path, mark):
+                    found.append(path.name)
+        return found
 
     def _end_strays(self) -> None:
         """End what still runs with the home folder of this box, such as a download that was left to itself."""
@@ -260,6 +279,11 @@ class Box:
             ):
                 with contextlib.suppress(PermissionError):
                     procs.send(one, signal.SIGKILL)
+
+
+def _begins(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
 
 
 def without_hub_variables(variables: dict[str, str]) -> dict[str, str]:

@@ -99,7 +99,9 @@ def _discard(record: Record) -> str:
     files = [str(one) for one in _list(record.get("files"))]
     kept = _records(record.get("kept"))
     stays = f"; {', '.join(str(one.get('path')) for one in kept)} stayed" if kept else ""
-    return f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again{stays}"
+    return (
+        f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again{stays}"
+    )
 
 
 def _consent(record: Record) -> str:
