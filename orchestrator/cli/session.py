@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -130,7 +130,7 @@ def find_playbook(options: Options) -> Playbook:
     except UsageError as error:
         error.next_command = error.next_command or shlex.join(["deploy", "show", options.playbook])
         raise
-    _know_secrets(asked)
+    _know_secrets(asked, options.hosts)
     if _source(asked) != _source(written):
         kept = tuple(consent for consent in asked.consents if consent != "trust-remote-code")
         asked = asked.model_copy(update={"consents": kept})
@@ -143,13 +143,15 @@ def _source(playbook: Playbook) -> tuple[object, ...]:
     return model.repository, model.revision, endpoint.plain if endpoint else None
 
 
-def _know_secrets(playbook: Playbook) -> None:
+def _know_secrets(playbook: Playbook, hosts: Sequence[str]) -> None:
     """From here on no output holds the secrets of this command, whoever repeats them."""
     from pydantic import SecretStr
 
     for setting in playbook.environment.values():
         if isinstance(setting.value, SecretStr):
             remember(setting.plain)
+    for host in hosts:  # user:password@host is no target of ssh, and is typed all the same
+        remember(host.rpartition("@")[0].partition(":")[2])
 
 
 def _on_host(job: _Job, name: str) -> int:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.cli.main import run
 from orchestrator.cli.typed import told
+
+
+def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ([], ["--json"]):
+        assert run(["kimi-k2.5", "--host", "bob:sesame7@gpu7.invalid", *options]) == 3
+    said = capsys.readouterr()
+    assert "gpu7.invalid" in said.out + said.err
+    assert "sesame7" not in said.out + said.err
 
 
 @pytest.mark.parametrize(
