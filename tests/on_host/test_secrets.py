@@ -60,6 +60,9 @@ PLACES = [
     ("AWS_SECRET_ACCESS_KEY=abc/CANARY", "CANARY"),
     ("DB_PASS=CANARY,x;y", "y"),
     ("password: CANARY", "CANARY"),
+    ("DB_PASS=$CANARy", "CANAR"),
+    ("DB_PASS='fubu'", "fubu"),
+    ('{"api_key": "bFrubF"}', "rub"),
     ("İstanbul ÜBER K PASSWORD=CANARY İ", "CANARY"),
     ("token: CANARY123xyz", "CANARY"),
     ("AccountName=x;AccountKey=CANARY==;EndpointSuffix=core", "CANARY"),
@@ -100,6 +103,7 @@ ORDINARY = [
     "tcp://10.0.0.1:2000 http://host:8000/a@b http://host:8000?x=a@b vllm/vllm-openai:v0.16@sha256:abc",
     "ssh://git@github.com/a git@github.com:a/b https://huggingface.co/a?download=true&x=1",
     "hf_overrides hf_quantization task-specific-abc disk-cache-0123456789abcdef pypi-simple AKIA",
+    "HF_TOKEN=$HF_TOKEN API_KEY=${VLLM_API_KEY} token='' password=None",
     "first pass: 3 of 5 passes, PATH=/usr/bin, SSH_AUTH_SOCK=/tmp/x, PWD=/root",
     "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 commit 83e68d5",
 ]  # fmt: skip
@@ -188,6 +192,7 @@ def test_values_keep_their_shape() -> None:
         "environment": {
             "HTTPS_PROXY": "http://u:CANARY@h",
             "http_proxy": "u:CANARY@h:3128",
+            "PROXY_PASSWORD": "a CANARY",
             "NCCL_DEBUG": "INFO",
             "HF_TOKEN": "CANARY",
         },
@@ -202,6 +207,7 @@ def test_values_keep_their_shape() -> None:
         "environment": {
             "HTTPS_PROXY": "http://***@h",
             "http_proxy": "***@h:3128",
+            "PROXY_PASSWORD": "***",
             "NCCL_DEBUG": "INFO",
             "HF_TOKEN": "***",
         },
