@@ -27,6 +27,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.rehearsal import shm_files
 from tests.ports import free_port
 
 PLAIN_USER = "deploy-test"
@@ -173,11 +174,12 @@ def launch_sshd(settings: Settings) -> Sshd:
 
 
 def end_sshd(server: Sshd) -> None:
-    """End a server, its connections, and its files."""
+    """End a server, its connections, and its files, those of its engines in shared memory as well."""
     for pid in server.session_pids():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
     server.stop()
+    shm_files.remove(server.home)
     shutil.rmtree(server.folder, ignore_errors=True)
 
 

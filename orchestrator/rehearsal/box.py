@@ -20,7 +20,7 @@ from orchestrator.data_folders import data_folders
 from orchestrator.errors import UsageError
 from orchestrator.on_host import procs
 from orchestrator.playbook import Playbook
-from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, tiny_mla
+from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import SshServer
@@ -189,6 +189,7 @@ class Box:
             cards=cards,
         )
         self.environment = self._variables()
+        self.closing.callback(shm_files.remove, self.home)
         self.closing.callback(self._end_strays)
         self.server = SshServer(self.folder / "ssh", self.environment)
         if self.fault is not None:

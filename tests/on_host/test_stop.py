@@ -100,6 +100,8 @@ def test_who_has_the_log_open_is_named_and_lives(
     theirs = appending(one.log, program.format(log=one.log))
     try:
         eventually(lambda: "theirs" in one.log.read_text())
+        # before it is one, the shell that becomes it could write
+        eventually(lambda: writes or procs.command(theirs.pid).startswith("tail "))
         answer = deployments.stop()
         assert len(answer["ended"]) == 3
         assert theirs.poll() is None
