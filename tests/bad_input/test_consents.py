@@ -143,8 +143,6 @@ def test_code_that_is_not_what_was_trusted(whole: Case) -> None:
         assert "modeling_tiny.py changed" in error["message"]
         assert "--consent trust-remote-code" in error["next"]
     assert len(started(whole)) == 2
-    assert whole.deploy("PLAYBOOK", "--yes").code == 0
-    assert whole.actions().count("consent") == 2
 
 
 def test_a_branch_that_moves(case: Case, repositories: Path, tmp_path: Path) -> None:
