@@ -22,7 +22,7 @@ exit $rc
 """
 )
 COMMAND = Command.sh(_SCRIPT, timeout=30)
-_OWNER = re.compile(r"^owner: (\d+) (\S+) (.*)$", re.MULTILINE)
+_OWNER = re.compile(r"^owner: (\d{1,18}) (\S+) (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
     found = []
     for line in said.out.splitlines():
         # a process name may hold commas: two fields from the left, one from the right
-        match = re.fullmatch(r"(GPU-[^,]+), (\d+), (.*), ([^,]+)", line.strip())
+        match = re.fullmatch(r"(GPU-[^,]+), (\d{1,18}), (.*), ([^,]+)", line.strip())
         if match:
             uuid, pid, name, memory = match.groups()
-            mib = re.fullmatch(r"(\d+)( MiB)?", memory)
+            mib = re.fullmatch(r"(\d{1,18})( MiB)?", memory)
             shown = None if name.startswith("[") else name
             user, command = owners.get(int(pid), ("", ""))
             known = shown is not None and _program(shown) == _program(command)

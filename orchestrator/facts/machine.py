@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -138,7 +139,7 @@ def parse(said: Said) -> Machine | Unknown:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() else None
+    return int(text) if text and re.fullmatch(r"\d{1,18}", text) else None
 
 
 def _kib(text: str | None) -> int | None:

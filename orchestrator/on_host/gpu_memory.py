@@ -18,7 +18,7 @@ SLACK_MIB = 512
 
 def _number(text: str) -> int | None:
     text = text.strip()
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def parse_used(text: str) -> dict[str, int]:

@@ -16,9 +16,9 @@ READERS = (
 """Who may read the kernel's log differs from host to host: root, group adm, everybody."""
 READ_SECONDS = 5.0
 _KILLED = re.compile(
-    r"(?:Memory cgroup out of memory|Out of memory[^:]*): Kill(?:ed)? process (\d+)(?:,? UID \d+,?)? \((.*?)\)"
+    r"(?:Memory cgroup out of memory|Out of memory[^:]*): Kill(?:ed)? process (\d{1,18})(?:,? UID \d+,?)? \((.*?)\)"
 )
-_STAMP = re.compile(r"\[\s*(\d+\.\d+)\]")
+_STAMP = re.compile(r"\[\s*(\d{1,18}\.\d{1,9})\]")
 SLACK_SECONDS = 2.0
 """The kernel's log and the start of a process are stamped by clocks that differ a little."""
 
@@ -107,4 +107,4 @@ def _kills(file: Path) -> int | None:
         lines = file.read_text().splitlines()
     except OSError:
         return None
-    return next((int(line.split()[1]) for line in lines if re.fullmatch(r"oom_kill \d+", line)), None)
+    return next((int(line.split()[1]) for line in lines if re.fullmatch(r"oom_kill \d{1,18}", line)), None)

@@ -56,3 +56,4 @@ def test_memory_that_nobody_who_can_be_seen_holds(
 
 def test_nothing_was_ever_launched(deployments: Deployments) -> None:
     assert leftovers.main(LOOK) is None
+    assert not deployments.folder().exists()  # whoever only looks makes nothing
