@@ -55,7 +55,7 @@ def _config(text: str) -> Mapping[str, str]:
 def _reasons(text: str) -> Mapping[str, tuple[str, ...]]:
     """Split at backend names rather than at brackets: a reason is free text with commas and periods."""
     starts = list(_BACKEND.finditer(text))
-    ends = [following.start() for following in starts[1:]] + [len(text)]
+    ends = [*(following.start() for following in starts[1:]), len(text)][: len(starts)]
     return MappingProxyType(
         {
             start["name"]: tuple(_sentences(text[start.end() : end].rstrip(", ").removesuffix("]")))

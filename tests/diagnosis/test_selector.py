@@ -125,3 +125,11 @@ def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | 
 def test_anything_else_is_no_refusal() -> None:
     assert selector.parse("Some attention backends are not valid for cuda with X. Reasons: {A: [b]}.") is None
     assert selector.parse("") is None
+
+
+@pytest.mark.parametrize("reasons", ["", "TRITON_MLA", "TRITON_MLA: ", ", ", "triton: [x]", "]"])
+def test_a_refusal_without_a_backend_names_none(reasons: str) -> None:
+    """As a log that was cut, or that two processes wrote at once, has it; found by fuzzing."""
+    text = f"No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576). Reasons: {{{reasons}}}."
+    found = selector.parse(text)
+    assert found is not None and found.reasons == {}
