@@ -51,6 +51,8 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., float]] = {
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
     ast.Eq: operator.eq, ast.NotEq: operator.ne,
 }  # fmt: skip
+_LONGEST = 400
+_DEEPEST = 50
 _NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?")
 _SUFFIX = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 
@@ -86,21 +88,26 @@ def names(text: str) -> frozenset[str]:
 def evaluate(text: str, known: Callable[[str], float | None]) -> Value:
     """What a formula comes to; None where a number that it needs is not known, or where it divides by zero."""
     try:
-        return _value(_parsed(text), known)
+        value = _value(_parsed(text), known)
     except (ArithmeticError, ValueError, StopIteration):
         return None
+    return value if value is None or math.isfinite(value) else None
 
 
 @cache
 def _parsed(text: str) -> ast.expr:
+    if len(text) > _LONGEST:
+        raise ValueError(f"has {len(text)} letters; allowed: {_LONGEST}")
     try:
         return ast.parse(text.strip(), mode="eval").body
-    except SyntaxError as error:
-        raise ValueError(f"{text!r} is no formula ({error.msg})") from error
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{text!r} is no formula ({error})") from error
 
 
-def _check(node: ast.expr, text: str) -> None:
-    """Raises ValueError for what is more than arithmetic."""
+def _check(node: ast.expr, text: str, depth: int = 0) -> None:
+    """Raises ValueError for what is more than arithmetic, or nested deeper than evaluating goes."""
+    if depth > _DEEPEST:
+        raise ValueError(f"{text!r} is nested too deep; allowed: {_DEEPEST} levels")
     inner: list[ast.expr] = []
     match node:
         case ast.BoolOp():
@@ -121,7 +128,7 @@ def _check(node: ast.expr, text: str) -> None:
                 f"one comparison, and, or, not, {', '.join(f'{name}()' for name in FUNCTIONS)}"
             )
     for each in inner:
-        _check(each, text)
+        _check(each, text, depth + 1)
 
 
 def _value(node: ast.expr, known: Callable[[str], float | None]) -> Value:

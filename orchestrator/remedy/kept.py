@@ -27,7 +27,7 @@ from orchestrator.yaml_file import LARGEST_BYTES
 
 _JUDGES = (
     "../diagnosis/literals.py", "../diagnosis/steps.py", "../engine/arguments.py", "../engine/variables.py",
-    "../on_host/secret_names.py", "action.py", "formula.py", "match.py", "patch.py", "wanted.py",
+    "../on_host/secret_names.py", "action.py", "form.py", "formula.py", "match.py", "patch.py", "wanted.py",
 )  # fmt: skip
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""

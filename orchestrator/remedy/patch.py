@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from orchestrator.diagnosis.literals import SEEN
 from orchestrator.diagnosis.steps import most_steps
 from orchestrator.remedy.action import Way, Ways
+from orchestrator.remedy.form import loose
 from orchestrator.remedy.match import Match
 from orchestrator.remedy.wanted import Frozen, Specifier, Words, checked, fits, version_fits
 
@@ -95,10 +96,17 @@ class Patch(Frozen):
         if checked(info):
             return self
         needed = {name for way in self.remedy for action in way.do for name in action.groups()}
-        patterns = [one for match in self.match for one in (match.pattern, match.line) if one]
+        patterns = (
+            [each for match in self.match for each in (match.pattern, match.line) if each] if needed else []
+        )
         given = {name for pattern in patterns for name in re.compile(pattern).groupindex}
         if needed - given:
             raise ValueError(f"a remedy needs {{{min(needed - given)}}}, which no match's pattern names")
+        if free := needed & {name for pattern in patterns for name in loose(pattern)}:
+            raise ValueError(
+                f"a remedy needs {{{min(free)}}}, which can be any text that somebody wrote into the log; allowed: a group "
+                f"of named letters with an end, for instance (?P<{min(free)}>[\\w.-]{{1,80}}), or a choice of words"
+            )
         return self
 
     @property

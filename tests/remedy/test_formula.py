@@ -83,3 +83,26 @@ def test_a_number_beyond_all_bounds_is_none(text: str) -> None:
 
 def test_a_divisor_is_not_looked_for_for_hours() -> None:
     assert formula.evaluate("divisor(n, n - 1)", lambda _: 1e15) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-" * 3000 + "1",
+        "-" * 300 + "1",
+        "not " * 90 + "1",
+        "(" * 3000 + "1" + ")" * 3000,
+        "+".join(["1"] * 20_000),
+        "1" + "*9" * 190,
+        "9" * 5000,
+        "9**9**9",
+    ],
+)
+def test_a_formula_without_bounds_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"allowed|no formula|not understood"):
+        formula.check(text)
+
+
+@pytest.mark.parametrize("text", ["a * a", "a * 1e300", "floor(a * a, 1)", "a * a - a * a", "1e999"])
+def test_what_is_no_number_any_more_is_not_known(text: str) -> None:
+    assert formula.evaluate(formula.check(text), lambda _: 1e200) is None

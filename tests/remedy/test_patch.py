@@ -110,6 +110,19 @@ def test_the_error_says_what_to_write_instead(tmp_path: Path) -> None:
     assert "`.{0,200}` for `.*`" in said
 
 
+@pytest.mark.parametrize("group", [r"\S{1,80}", ".{1,80}", "[^,]{1,80}", r"\w{1,4000}"])
+def test_a_value_is_never_any_text_of_the_log(tmp_path: Path, group: str) -> None:
+    said = refused(tmp_path, GOOD.replace("[0-9]{1,9}", group))
+    assert "a remedy needs {length}, which can be any text that somebody wrote into the log" in said
+    assert "(?P<length>[\\w.-]{1,80})" in said
+
+
+def test_a_number_that_only_a_formula_reads_needs_no_form(tmp_path: Path) -> None:
+    worked_out = GOOD.replace('value: "{length}"', 'formula: "floor(length, 16)"')
+    (tmp_path / "mine.yaml").write_text(worked_out.replace("[0-9]{1,9}", "[^,]{1,80}"))
+    catalogue.load([tmp_path])
+
+
 def test_a_line_is_looked_for_so_often_that_less_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(
         GOOD.replace(PATTERN, "needed (?P<length>[0-9]{1,9}) tokens.{0,900}given")
