@@ -23,8 +23,7 @@ _SENTENCES = (
     "Generated response ", "Receive: obj=", "Finish: obj=", "Dumping scheduler output", "Error in extracting tool call",
     "Error trying to handle streaming tool call", "The following fields were present in the request",
 )  # fmt: skip
-SIGNS = (" HTTP/1.", "Received request ")
-"""One of them is in every line that shows that there are clients."""
+_REQUEST, _ANSWERED = "Received request ", " HTTP/1."
 GOES_ON = "response_body="
 """vLLM 0.9 to 0.12 logs an answer with its line feeds, from a file that says when a launch starts as well: each of the
 lines has the header of the first."""
@@ -40,10 +39,15 @@ def worded_by_a_client(level: str | None, file: str | None, message: str) -> boo
     return (' - "' in message or " HTTP/" in message) and _ACCESS.match(message) is not None
 
 
-def shows_clients(message: str, *, begun: bool) -> bool:
-    """Whether a line of hearsay shows that the server has clients: one of its request log does.
+def signs_of_clients(*, begun: bool) -> tuple[str, ...]:
+    """One of these is in every line that shows that a server has clients: one of its request log does.
 
     An access line may be of another program that writes into the log while the server starts; where the log does not
     tell how the server started (`begun`), its beginning is cut off.
     """
-    return message.startswith(SIGNS[1]) or (not begun and SIGNS[0] in message)
+    return (_REQUEST,) if begun else (_REQUEST, _ANSWERED)
+
+
+def shows_clients(message: str, *, begun: bool) -> bool:
+    """Whether a line of hearsay is such a line."""
+    return message.startswith(_REQUEST) or (not begun and _ANSWERED in message)

@@ -193,9 +193,10 @@ class Following:
         self._launch.startup.skip(line)
 
     @property
-    def has_clients(self) -> bool:
-        """Whether the launch is known to have clients, since it is up or by a line of theirs."""
-        return self._launch.startup.serves_since is not None
+    def looked_for(self) -> tuple[str, ...]:
+        """What stands in a line that shows that the launch has clients; nothing once that is known."""
+        startup = self._launch.startup
+        return () if startup.serves_since is not None else hearsay.signs_of_clients(begun=startup.begun)
 
     def take_note(self, line: Line) -> None:
         """Take a line that changes nothing else for what it says about those that follow it."""

@@ -26,7 +26,6 @@ _TAIL = 128 << 10
 """Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects, within which words are spelt otherwise: it is read line by line."""
-_SIGNS = tuple(sign.encode() for sign in hearsay.SIGNS)
 ABOVE = incidents.HEADING_LINES + 4
 """Lines above a telling one that are read with it."""
 
@@ -146,9 +145,9 @@ class Scanner:
 
     def _look_for_clients(self, block: bytes, start: int, end: int) -> None:
         """That a launch has clients counts from the first sign of them on, though the line tells nothing else."""
-        for sign in _SIGNS:
-            at = -1 if self.following.has_clients else block.find(sign, start, end)
-            while at >= 0 and not self.following.has_clients:
+        for sign in map(str.encode, self.following.looked_for):
+            at = block.find(sign, start, end)
+            while at >= 0 and self.following.looked_for:
                 line_start = block.rfind(b"\n", start, at) + 1 or start
                 line_end = block.find(b"\n", at, end)
                 for line in parse_all(block[line_start : min(line_end, line_start + LONGEST)], 0):
