@@ -157,7 +157,7 @@ TOLD = {
     "shm-full": "NCCL finds no room in /dev/shm",
     "gpu-busy": "holds 680,544 MiB on 8 GPUs. It is not ours, so it stays",
     "gpu-taken": "holds 680,544 MiB on 8 GPUs. It is not ours, so it stays",
-    "oom-killed": "The host's memory ran out and a process was killed",
+    "oom-killed": "The host's memory ran out",
     "first-request": "A kernel touched memory that is not its own",
     "hang": "not_ready",
     "gated": "hub_gated",
