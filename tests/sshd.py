@@ -181,21 +181,6 @@ def end_sshd(server: Sshd) -> None:
     server.stop()
     shm_files.remove(server.home)
     shutil.rmtree(server.folder, ignore_errors=True)
-    _sweep_shared_memory(str(server.folder).encode())
-
-
-def _sweep_shared_memory(mark: bytes) -> None:
-    """Remove what stand-in engines left in /dev/shm; they write their home folder into it.
-
-    A stop keeps what another process of this user may have made, and tests beside this one are such processes.
-    """
-    for path in Path("/dev/shm").iterdir():
-        with contextlib.suppress(OSError):
-            if path.is_file() and not path.is_symlink():
-                with path.open("rb") as file:
-                    ours = file.read(len(mark)) == mark
-                if ours:
-                    path.unlink()
 
 
 def _prepare(folder: Path, settings: Settings) -> None:
