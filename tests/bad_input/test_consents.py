@@ -28,7 +28,7 @@ def patch(case: Case, *actions: dict[str, Any]) -> tuple[str, str]:
         "id": "mine",
         "title": "A failure of mine",
         "category": "other",
-        "match": [{"exception": "RuntimeError", "pattern": "please use (?P<what>.+)"}],
+        "match": [{"exception": "RuntimeError", "pattern": r"please use (?P<what>[\w.=-]{1,80})"}],
         "remedy": list(actions),
     }
     (folder / "mine.yaml").write_text(json.dumps(content))

@@ -30,7 +30,7 @@ def test_a_command_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     note = tmp_path / "pid"
     hanging = ["/bin/sh", "-c", f"sleep 60 & echo $! > {note}; wait"]
     told = ask(hang=(hanging, 1.0), quick=(["true"], 20))
-    assert told["hang"] == {"timed_out": 1.0}
+    assert told["hang"] == {"timed_out": 1.0, "stdout": ""}
     assert told["quick"]["rc"] == 0
     eventually(lambda: not alive(int(note.read_text())))
 

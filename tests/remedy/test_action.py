@@ -20,7 +20,7 @@ def load(folder: Path, *actions: dict[str, Any]) -> None:
         "id": "mine",
         "title": "A failure of mine",
         "category": "other",
-        "match": [{"exception": "MyError", "pattern": "need (?P<what>[a-z0-9-]+)"}],
+        "match": [{"exception": "MyError", "pattern": "need (?P<what>[a-z0-9-]{1,80})"}],
         "remedy": list(actions),
     }
     (folder / "mine.yaml").write_text(json.dumps(patch))

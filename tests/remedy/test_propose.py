@@ -18,7 +18,7 @@ def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None
             "id": "mine",
             "title": "A failure of mine",
             "category": "other",
-            "match": [{"exception": "MyError", "pattern": "need (?P<what>.+)"}],
+            "match": [{"exception": "MyError", "pattern": r"need (?P<what>[\w.-]{1,80})"}],
             "remedy": [action],
         }
     )
