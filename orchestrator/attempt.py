@@ -13,7 +13,7 @@ from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
-from orchestrator.ended import Ended, Judged, judge, named, open_to_doubt
+from orchestrator.ended import Ended, Judged, judge, named, of_its_own, open_to_doubt
 from orchestrator.engine import vigil
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
@@ -142,7 +142,9 @@ class Attempt:
             if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
                 end = self._ask_again(under_way, watch)
             if end is not None:
-                return self._failure(plan, under_way.launch, end, watch)
+                return self._failure(
+                    plan, under_way.launch, end, watch, served=past == "healthy" or shown.serves
+                )
             if past != "healthy":
                 self._record(under_way.launch, "healthy")
             return None
@@ -229,9 +231,16 @@ class Attempt:
         made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
         return BudgetSpent("server_busy", f"{what} {made}, and {told}", next_command=look)
 
-    def _failure(self, plan: Plan, launch: int, end: _End, watch: Watch) -> Failure:
-        context = replace(context_of(plan), idle_seconds=end.idle_seconds if end.lives else None)
-        diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
+    def _failure(self, plan: Plan, launch: int, end: _End, watch: Watch, *, served: bool) -> Failure:
+        """What became of it. A server that was up and was ended by somebody is not explained by a log in which its clients wrote."""
+        if served and end.seen.state == "exited" and not of_its_own(end.seen.exit_code):
+            diagnosis = Diagnosis(verdict="healthy")
+        else:
+            idle_seconds = end.idle_seconds if end.lives else None
+            context = replace(
+                context_of(plan), idle_seconds=idle_seconds, ended=of_its_own(end.seen.exit_code)
+            )
+            diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
         judged = self._judged(launch, end.seen, diagnosis, watch)
         diagnosis = judged.diagnosis
         failure = Failure(

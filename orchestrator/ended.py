@@ -17,6 +17,7 @@ OUT_OF_MEMORY = "host-out-of-memory"
 GUESSED = "process-killed"
 """The one that knows from the log alone that somebody sent SIGKILL."""
 KILLED = 128 + signal.SIGKILL
+_FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
 _HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
 
 
@@ -59,6 +60,11 @@ def named(log: Iterable[bytes]) -> dict[int, str]:
     """The processes that a log's own headers name, by pid; what stands further inside a line is nobody's word."""
     found = (match for line in log for match in _HEADER.findall(line))
     return {int(pid): name.decode(errors="replace") for name, pid in found}
+
+
+def of_its_own(exit_code: int | None) -> bool:
+    """Whether the engine ended itself, by an error or a crash; None is what a supervisor leaves that was killed too."""
+    return exit_code not in (None, 0, *_FROM_OUTSIDE)
 
 
 def open_to_doubt(diagnosis: Diagnosis) -> bool:

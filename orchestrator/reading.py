@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.ended import of_its_own
 from orchestrator.errors import CheckpointError, UsageError
 from orchestrator.facts.gather import Facts
 from orchestrator.journal import AppliedPatch, History
@@ -90,6 +91,7 @@ class Reading:
             gpus=len(found.facts.cards) or None,
             idle_seconds=log.get("silent_seconds") if observed.alive else None,
             argv=tuple(command),
+            ended=not observed.alive and of_its_own(observed.exit_code),
         )
         stream = self.host.stream(["tail", "-c", "+1", "--", log["path"]])
         try:

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
-from orchestrator.ended import OUT_OF_MEMORY, Ended, judge, named
+from orchestrator.ended import OUT_OF_MEMORY, Ended, judge, named, of_its_own
 from orchestrator.remedy import catalogue
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -118,3 +118,13 @@ def test_who_ended_it(name: str) -> None:
 def test_only_headers_name_processes_of_ours() -> None:
     request = b"(APIServer pid=800) INFO 02-20 21:34:40 [logger.py:1] prompt: '(Worker_TP9 pid=4711) ERROR'\n"
     assert named([request, b"    (Worker_TP9 pid=4711) x\n"]) == {800: "APIServer"}
+
+
+@pytest.mark.parametrize("exit_code", [1, 127, 134, 139])
+def test_an_engine_that_ended_itself(exit_code: int) -> None:
+    assert of_its_own(exit_code)
+
+
+@pytest.mark.parametrize("exit_code", [None, 0, 129, 130, 137, 143])
+def test_an_engine_that_somebody_ended(exit_code: int | None) -> None:
+    assert not of_its_own(exit_code)
