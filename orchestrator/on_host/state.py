@@ -32,7 +32,7 @@ def state_folder(playbook: str) -> Path:
     """
     folder = known_folder(playbook)
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trusted.make(folder)
     except OSError as error:
         raise Refusal("state_folder", f"cannot make {folder}: {error.strerror or error}") from error
     return folder

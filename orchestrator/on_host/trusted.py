@@ -13,6 +13,10 @@ import stat
 from collections.abc import Iterator
 from typing import Union
 
+_NAME_SERVICES = "/etc/nsswitch.conf"
+_ACCOUNTS = ("passwd", "group", "initgroups")
+_LOCAL = {"files", "systemd", "altfiles"}
+
 Path = Union[str, "os.PathLike[str]"]
 
 
@@ -20,20 +24,23 @@ def objection(folder: Path) -> str | None:
     """Why the folder is not this user's alone, as one sentence that names who and what; None where it is.
 
     What does not exist yet is judged by the part of the way that does. Inside the home folder the way begins there:
-    what lies above is the administrator's.
+    what lies above is the administrator's. A group that may not enter a folder cannot write in those below it: a home of
+    0700 and a umask of 002 are ordinary where users share a group.
     """
     home = os.path.realpath(os.path.expanduser("~"))
-    lexical, real = os.path.abspath(folder), os.path.realpath(folder)
-    for path in dict.fromkeys([*_way(lexical, home), *_way(real, home)]):
-        try:
-            status = os.lstat(path)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            return f"{path} cannot be looked at: {error.strerror or error}"
-        found = _of_others(path, status, sticky_will_do=path not in (lexical, real))
-        if found:
-            return found
+    for whole in dict.fromkeys((os.path.abspath(folder), os.path.realpath(folder))):
+        closed = False
+        for path in reversed(list(_way(whole, home))):
+            try:
+                status = os.lstat(path)
+            except FileNotFoundError:
+                break
+            except OSError as error:
+                return f"{path} cannot be looked at: {error.strerror or error}"
+            found = _of_others(path, status, sticky_will_do=path != whole, closed=closed)
+            if found:
+                return found
+            closed = closed or _closed_to_others(status)
     return None
 
 
@@ -47,16 +54,34 @@ def _way(path: str, home: str) -> Iterator[str]:
         path = above
 
 
-def _of_others(path: str, status: os.stat_result, *, sticky_will_do: bool) -> str | None:
+def _of_others(path: str, status: os.stat_result, *, sticky_will_do: bool, closed: bool) -> str | None:
     if status.st_uid not in (0, os.geteuid()):
         what = f"{path}, a link," if stat.S_ISLNK(status.st_mode) else path
         return f"{what} belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
     mode = status.st_mode
     if stat.S_ISLNK(mode) or (mode & stat.S_ISVTX and sticky_will_do):
         return None
-    if open_to_others(status):
+    if mode & stat.S_IWOTH or (open_to_others(status) and not closed):
         return f"{path} may be written by others (mode {stat.S_IMODE(mode):04o}); chmod go-w takes that away"
     return None
+
+
+def make(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone.
+
+    `os.makedirs` gives its mode to the last alone: with a umask of 002 or 000 the others would be open to all from then on.
+    """
+    missing = []
+    path = os.path.abspath(folder)
+    while not os.path.lexists(path):
+        missing.append(path)
+        path = os.path.dirname(path)
+    for path in (*reversed(missing), os.path.abspath(folder)):
+        try:
+            os.mkdir(path, mode=0o700)
+        except FileExistsError:  # somebody else was quicker, or it was there
+            if not os.path.isdir(path):
+                raise
 
 
 def open_to_others(status: os.stat_result) -> bool:
@@ -64,14 +89,44 @@ def open_to_others(status: os.stat_result) -> bool:
     return bool(status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _own_group(status)))
 
 
+def _closed_to_others(status: os.stat_result) -> bool:
+    """Whether nobody but its owner and root may enter a folder."""
+    mode = status.st_mode
+    entered_by_group = mode & stat.S_IXGRP and not _own_group(status)
+    return stat.S_ISDIR(mode) and not mode & stat.S_IXOTH and not entered_by_group
+
+
 def _own_group(status: os.stat_result) -> bool:
-    """Whether it is the group that a user has for itself alone, in which files are writable by default (umask 002)."""
+    """Whether nobody but the owner and root is in the group, so that files are writable for it by default (umask 002).
+
+    Either it is the group that a user has for itself alone, or all accounts are known and none is another's: in the images
+    of Jupyter the one user's group is `users`, and its home folder has the mode 2775.
+    """
     try:
-        group, owner = grp.getgrgid(status.st_gid), pwd.getpwuid(status.st_uid)
+        group = grp.getgrgid(status.st_gid)
     except KeyError:
         return False
-    alone = group.gr_name == owner.pw_name and set(group.gr_mem) <= {owner.pw_name}
-    return alone and owner.pw_gid == group.gr_gid
+    try:
+        owner = pwd.getpwuid(status.st_uid)
+    except KeyError:  # a container may run as a user whom it does not list
+        owner = None
+    if not set(group.gr_mem) <= {"root", owner.pw_name if owner else "root"}:
+        return False
+    if owner and (group.gr_name, group.gr_gid) == (owner.pw_name, owner.pw_gid):
+        return True
+    others = (one for one in pwd.getpwall() if one.pw_uid not in (0, status.st_uid))
+    return _accounts_are_all_local() and all(one.pw_gid != status.st_gid for one in others)
+
+
+def _accounts_are_all_local() -> bool:
+    """Whether a list of all accounts is complete: directory services such as LDAP seldom give one."""
+    try:
+        with open(_NAME_SERVICES, errors="replace") as file:
+            lines = [line.partition("#")[0].partition(":") for line in file]
+    except OSError:  # musl has no such file, and no such services
+        return True
+    asked = {source for key, _, sources in lines if key.strip() in _ACCOUNTS for source in sources.split()}
+    return asked <= _LOCAL
 
 
 def _user(uid: int) -> str:

@@ -81,7 +81,7 @@ def keep(new: Mapping[str, Patch]) -> None:
         folder = _file().parent
         if trusted.objection(folder) is not None:
             return
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        trusted.make(folder)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as file:
             file.write(_adapter().dump_json(Kept(patches, _words(patches)), exclude_unset=True))
         Path(file.name).replace(_file())

@@ -92,7 +92,34 @@ class TestOthers:
     def test_a_group_of_others(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder.chmod(0o770)
         monkeypatch.setattr(trusted, "_own_group", lambda status: False)
+        monkeypatch.setattr(trusted, "_closed_to_others", lambda status: False)  # pytest's own folders are
         assert f"{folder} may be written by others (mode 0770)" in refused()
+
+    def test_a_group_that_may_not_enter(
+        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(trusted, "_own_group", lambda status: False)
+        folder.parent.chmod(0o775)
+        folder.chmod(0o775)
+        tmp_path.chmod(0o700)
+        assert state.known_folder("p") == folder
+        folder.chmod(0o777)
+        assert f"{folder} may be written by others" in refused()
+
+    @pytest.mark.parametrize("umask", [0o002, 0o000])
+    def test_what_was_made_is_trusted_the_next_time(
+        self, home: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+    ) -> None:
+        monkeypatch.setattr(trusted, "_own_group", lambda status: False)
+        monkeypatch.setattr(trusted, "_closed_to_others", lambda status: False)
+        monkeypatch.delenv("XDG_STATE_HOME")
+        before = os.umask(umask)
+        try:
+            folder = state.state_folder("p")
+        finally:
+            os.umask(before)
+        assert state.state_folder("p") == folder
+        assert {path.stat().st_mode & 0o777 for path in home.rglob("*")} == {0o700}
 
     def test_the_group_that_a_user_has_for_itself(self, folder: Path) -> None:
         folder.chmod(0o775)
