@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -101,11 +102,13 @@ def ended(answer: Mapping[str, Any]) -> str:
     ]
     if left := ", ".join(f"pid {one['pid']} ({one['name']})" for one in answer["left"]):
         done.append(f"{left} writes into the log, is not known to be of the launch, and lives on")
-    for one in answer["shm_kept"]:
-        if one["doubtful"]:
-            done.append(
-                f"/dev/shm/{one['name']} stays: {one['reason']}; if it is not: rm /dev/shm/{one['name']}"
-            )
+    doubtful: dict[str, list[str]] = {}
+    for entry in answer["shm_kept"]:
+        if entry["doubtful"]:
+            doubtful.setdefault(entry["reason"], []).append(entry["name"])
+    for reason, names in doubtful.items():
+        stay = "1 file stays" if len(names) == 1 else f"{len(names)} files stay"
+        done.append(f"{stay}, {reason}; if not: cd /dev/shm && rm {' '.join(map(shlex.quote, names))}")
     return "; ".join(done)
 
 

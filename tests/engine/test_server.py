@@ -22,4 +22,15 @@ def test_what_may_be_somebody_elses_is_named_with_what_to_type() -> None:
     doubtful = {"name": "psm_2", "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True}
     told = ended({**ANSWER, "left": [{"pid": 9, "name": "tee"}], "shm_kept": [doubtful]})
     assert "; pid 9 (tee) writes into the log, is not known to be of the launch, and lives on" in told
-    assert told.endswith("; /dev/shm/psm_2 stays: may be of pid 9 (python3); if it is not: rm /dev/shm/psm_2")
+    assert told.endswith("; 1 file stays, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2")
+
+
+def test_what_stays_for_one_reason_is_told_once() -> None:
+    names = ("psm_2", "psm_$(id)", "sem.mp-4")
+    kept = [
+        {"name": name, "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True} for name in names
+    ]
+    told = ended({**ANSWER, "shm_kept": kept})
+    assert told.endswith(
+        "; 3 files stay, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2 'psm_$(id)' sem.mp-4"
+    )
