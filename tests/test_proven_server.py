@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.engine import vigil
 from orchestrator.engine.server import Server
-from orchestrator.on_host import procs
+from orchestrator.on_host import launches, procs
 from tests.deploy import Left
 from tests.deployments import Case
 from tests.hub import Hub
@@ -70,12 +70,19 @@ def status(case: Case) -> dict[str, Any]:
     return value
 
 
+def launch_of(case: Case) -> launches.Launch:
+    """Its living launch; `status` would wait for the server to answer."""
+    launch = launches.choose(case.state, None, launches.table())
+    assert launch is not None
+    return launch
+
+
 def log_of(case: Case) -> Path:
-    return Path(status(case)["log"]["path"])
+    return launch_of(case).log
 
 
 def pids(case: Case) -> list[int]:
-    return [one["pid"] for one in status(case)["members"]]
+    return [one.pid for one in launches.members(launch_of(case), launches.table())]
 
 
 def meanwhile(case: Case, verb: str, act: Callable[[], None], *options: str) -> Left:
