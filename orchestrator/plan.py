@@ -153,7 +153,7 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
         environment, withheld = without_token(environment, survey.hf_endpoint)
-    asked = needed(command, _shown(environment), folder=survey.checkpoint.folder)
+    asked = needed(command, _sent(environment), folder=survey.checkpoint.folder)
     warnings = (
         *preflight.warnings(survey, version, command, environment),
         *(f"a record of the journal is passed over: {why}" for why in outlook.overruled(survey).values()),
@@ -332,11 +332,11 @@ def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """The consents that would be needed without any remedy."""
     folder = survey.checkpoint.folder
     command = engine_command(playbook, python=playbook.engine.python, folder=folder)
-    return needed(command, _shown(engine_environment(playbook)), folder=folder)
+    return needed(command, _sent(engine_environment(playbook)), folder=folder)
 
 
-def _shown(environment: Sequence[Variable]) -> dict[str, str]:
-    return {one.name: one.shown for one in environment}
+def _sent(environment: Sequence[Variable]) -> dict[str, str]:
+    return {one.name: one.sent for one in environment}
 
 
 def _rounded(value: float | None) -> float | None:

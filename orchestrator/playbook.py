@@ -69,7 +69,7 @@ class Playbook(Shape):
     def needed_consents(self) -> tuple[str, ...]:
         """What the playbook itself asks for; a remedy may need more."""
         options = [item for name, value in self.arguments.items() for item in rendered(name, value)]
-        variables = {name: str(item.value) for name, item in self.environment.items()}
+        variables = {name: item.plain for name, item in self.environment.items()}
         return tuple(needed(("--host", self.listen, *options), variables))
 
     def with_overrides(

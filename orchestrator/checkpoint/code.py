@@ -7,12 +7,11 @@ for what was meant, it is put on record with its commit, and other code asks aga
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.engine.arguments import options
+from orchestrator.engine.arguments import abbreviates, leaves, options
 from orchestrator.engine.consents import TRUST
 from orchestrator.journal import Trusted
 from orchestrator.on_host.hub_token import HUB, without_password
@@ -127,23 +126,24 @@ def _short(commit: str | None) -> str:
 def _named(argv: Sequence[str], folder: str) -> Iterator[str]:
     """What the command names beside the model, from where the same switch runs code: no commit says which."""
     given = dict(options(argv))
-    for name in ("tokenizer", "hf-config-path"):
-        other = given.get(name)
-        if other and other != folder and not _COMMIT.fullmatch(given.get(f"{name}-revision") or ""):
-            yield other
-    yield from (f"--{name}" for name, value in options(argv) if "auto_map" in f"{name} {value}")
-    drafts = [value for name, value in options(argv) if name == "speculative-config" and value]
-    for text in drafts:
-        try:
-            draft = json.loads(text)
-        except ValueError:
+    for name, value in options(argv):
+        head, *_ = name.split(".")
+        inner = tuple(leaves(name, value))
+        if "auto_map" in name or any("auto_map" in keys for keys, _ in inner):
+            yield f"--{name}"
+        if not head:
             continue
-        model = draft.get("model") if isinstance(draft, dict) else None
-        if isinstance(model, str) and model != folder and not _pinned(draft):
-            yield model
-    for name in ("speculative-config.model", "spec-model"):
-        if given.get(name) not in (None, folder):
-            yield str(given[name])
+        if head == "tokenizer" or (head.startswith("hf-c") and abbreviates(head, "hf-config-path")):
+            pinned = _COMMIT.fullmatch(given.get(f"{head}-revision") or "")
+            drafts = [] if pinned else [value]
+        elif head == "spec-model":
+            drafts = [value]
+        elif head.startswith("spec") and abbreviates(head, "speculative-config"):
+            draft = {".".join(keys): leaf for keys, leaf in inner}
+            drafts = [] if _pinned(draft) else [draft.get("model")]
+        else:
+            continue
+        yield from (str(other) for other in drafts if other and other != folder)
 
 
 def _pinned(draft: Mapping[str, Any]) -> bool:

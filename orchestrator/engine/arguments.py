@@ -64,6 +64,26 @@ def options(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
             yield canonical(name), value if equals else None if following.startswith("--") else following
 
 
+def leaves(name: str, value: str | None) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each single value of an option with the keys that lead to it: the parser takes JSON, and keys after a dot."""
+    try:
+        whole = json.loads(value or "")
+    except (ValueError, RecursionError):
+        whole = value or ""
+    yield from _inner(tuple(name.split(".")[1:]), whole)
+
+
+def _inner(keys: tuple[str, ...], value: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _inner((*keys, key), inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _inner(keys, inner)
+    else:
+        yield keys, value
+
+
 def checked_name(name: Any) -> str:
     """The canonical name of an argument that a playbook may hold; ValueError says what to write instead."""
     if not isinstance(name, str):
@@ -75,7 +95,7 @@ def checked_name(name: Any) -> str:
             f"{brief(name, 60)!r} is not an option's long name; allowed: a-z, 0-9, - (max-num-seqs)"
         )
     for reserved, instead in RESERVED.items():
-        if abbreviates(name, reserved):
+        if abbreviates(name.partition(".")[0], reserved):
             raise ValueError(f"is not set as an argument: {instead}")
     return canonical(name)
 

@@ -57,8 +57,8 @@ def without_token(
     `host_endpoint` is the HF_ENDPOINT that the host itself sets. The host judges again by what it really has
     (`on_host/launch.py`).
     """
-    shown = {"HF_ENDPOINT": host_endpoint or "", **{one.name: one.shown for one in environment}}
-    names, instead = hub_token.withheld(shown, consent=False)
+    sent = {"HF_ENDPOINT": host_endpoint or "", **{one.name: one.sent for one in environment}}
+    names, instead = hub_token.withheld(sent, consent=False)
     kept = tuple(one for one in environment if one.name not in (*names, *instead))
     reason = "no token goes to another place than the Hub without the consent token-to-endpoint"
     return (*kept, *(Variable(name, value, reason) for name, value in instead.items())), tuple(names)

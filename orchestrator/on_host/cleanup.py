@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,21 @@ def _compile_caches(environment: dict[str, str], spare: str) -> dict[str, Any]:
     removed: list[str] = []
     kept: list[dict[str, str]] = []
     for cache in caches.compiled(environment):
-        for below in cache.parts():
+        for below in _parts(cache):
             removal.sweep(cache.base, below)
             _take(cache.base, below, removed, kept, spare=[spare], local=True)
     return {"removed": removed, "kept": kept}
+
+
+def _parts(cache: caches.Cache) -> list[str]:
+    """The paths below the base that are taken one by one."""
+    if cache.entries is None:
+        return [cache.below]
+    try:
+        names = sorted(os.listdir(os.path.join(cache.base, cache.below)))
+    except OSError:
+        return []
+    return [f"{cache.below}/{name}" for name in names if re.fullmatch(cache.entries, name)]
 
 
 def _take(base: str, below: str, removed: list[str], kept: list[dict[str, str]], **more: Any) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from orchestrator.on_host.secrets import STARS, redact
 
 HUB = "https://huggingface.co"
+_HUB_ITSELF = re.compile(
+    r"https://(?:[\w.~%:-]*@)?huggingface\.co(?::443)?(?:/[\w.~/-]*)?", re.IGNORECASE | re.ASCII
+)
+"""Spelt out, since clients read an address in different ways: of https://a.example\\@huggingface.co one asks the Hub, the
+other a.example."""
 _TOKENS = re.compile(
-    r"(?:HF|HUGGING_?FACE(?:HUB)?)_(?!HUB_DISABLE_)(?:\w*_)?(?:TOKEN|OIDC_\w+)", re.IGNORECASE
+    r"(?:HF|HUGGING_?FACE(?:HUB)?)_(?!HUB_DISABLE_)(?:\w*_)?(?:TOKEN|API_KEY|OIDC_\w+)", re.IGNORECASE
 )
 _UNVERIFIED = ("CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE")
 WITHOUT = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": "/dev/null"}
@@ -19,11 +23,7 @@ WITHOUT = {"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": "/dev/null"}
 
 def trusted(endpoint: str) -> bool:
     """Whether this is the Hub itself, over a connection that nobody else reads."""
-    try:
-        url = urlsplit(endpoint)
-        return url.scheme == "https" and url.hostname == "huggingface.co"
-    except ValueError:
-        return False
+    return _HUB_ITSELF.fullmatch(endpoint) is not None
 
 
 def without_password(endpoint: str) -> str:

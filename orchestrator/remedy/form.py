@@ -11,13 +11,15 @@ from typing import Any
 from orchestrator.diagnosis.literals import constants, parser
 
 LONGEST_VALUE = 256
+_MOST_LETTERS = 80
+"""Of a class, counted one by one: letters, digits and some signs; all that ASCII can print are 95."""
 _FREE = (
     constants.CATEGORY_SPACE, constants.CATEGORY_NOT_SPACE, constants.CATEGORY_NOT_WORD, constants.CATEGORY_NOT_DIGIT,
 )  # fmt: skip
 
 
 def loose(pattern: str) -> frozenset[str]:
-    """The named groups whose own part of the expression has no end, or takes letters by what they are not."""
+    """The named groups whose own part of the expression has no end, or takes letters by what they are not or all there are."""
     parsed = parser.parse(pattern)
     names = {number: name for name, number in parsed.state.groupdict.items()}
     return frozenset(
@@ -43,10 +45,12 @@ def _of_a_form(kind: Any, value: Any) -> bool:
     if kind in (constants.ANY, constants.NOT_LITERAL, constants.GROUPREF):
         return False
     if kind is constants.IN:
-        return not any(
+        free = any(
             inner is constants.NEGATE or (inner is constants.CATEGORY and what in _FREE)
             for inner, what in value
         )
+        counted = sum(what[1] - what[0] + 1 for inner, what in value if inner is constants.RANGE)
+        return not free and counted <= _MOST_LETTERS
     # what is only looked at is not read
     return kind in (constants.ASSERT, constants.ASSERT_NOT) or all(map(_has_form, _parts(kind, value)))
 

@@ -89,9 +89,9 @@ def evaluate(text: str, known: Callable[[str], float | None]) -> Value:
     """What a formula comes to; None where a number that it needs is not known, or where it divides by zero."""
     try:
         value = _value(_parsed(text), known)
+        return value if value is None or math.isfinite(value) else None
     except (ArithmeticError, ValueError, StopIteration):
         return None
-    return value if value is None or math.isfinite(value) else None
 
 
 @cache
@@ -118,7 +118,9 @@ def _check(node: ast.expr, text: str, depth: int = 0) -> None:
             inner = [node.operand]
         case ast.Compare() if len(node.ops) == 1 and type(node.ops[0]) in _OPERATORS:
             inner = [node.left, node.comparators[0]]
-        case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]:
+        case ast.Call(func=ast.Name(id=name), keywords=[]) if (
+            name in FUNCTIONS and len(node.args) == FUNCTIONS[name][1]
+        ):
             inner = node.args
         case ast.Name() | ast.Constant(value=int() | float()):
             pass

@@ -105,6 +105,11 @@ def test_a_commit_in_the_playbook() -> None:
         {"hf-config-path": "/srv/config"},
         {"speculative-config": {"model": "org/draft", "num_speculative_tokens": 3}},
         {"hf-overrides": {"auto_map": {"AutoModel": "evil--m.M"}}},
+        {"hf-overrides.auto_map.AutoModel": "evil--m.M"},
+        {"hf-overrides": r'{"auto_m\u0061p": {"AutoModel": "evil--m.M"}}'},
+        {"hf-config-p": "/srv/config"},
+        {"speculative-config.model": "org/draft"},
+        {"spec": '{"model": "org/draft"}'},
     ],
 )
 def test_what_the_command_names_beside_the_model(arguments: dict[str, Any]) -> None:
@@ -114,8 +119,12 @@ def test_what_the_command_names_beside_the_model(arguments: dict[str, Any]) -> N
 
 
 def test_what_is_pinned_beside_the_model() -> None:
-    pinned = {"tokenizer": "org/tokens", "tokenizer-revision": ABC}
-    assert asks(found(), KIMI.model_copy(update={"arguments": {**KIMI.arguments, **pinned}})) is None
+    for pinned in (
+        {"tokenizer": "org/tokens", "tokenizer-revision": ABC},
+        {"speculative-config": {"model": "org/draft", "revision": ABC}},
+        {"speculative-config": {"method": "mtp", "num_speculative_tokens": 1}},
+    ):
+        assert asks(found(), KIMI.model_copy(update={"arguments": {**KIMI.arguments, **pinned}})) is None
 
 
 def test_it_goes_on_record_once() -> None:
