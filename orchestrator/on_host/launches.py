@@ -122,7 +122,8 @@ def members(launch: Launch, at: Table) -> list[procs.Process]:
     """The living processes of a launch, by pid.
 
     They carry its marker, are of its session, descend from such a one, or did so when somebody looked (vLLM's workers
-    lose the marker with their environment, and an orphan its descent). The kernel keeps a session's number from reuse
+    lose the marker with their environment, and an orphan its descent). The marker of a process that somebody else's shell
+    started is a copy: debugging begins with the engine's environment. The kernel keeps a session's number from reuse
     while any process is in it. So as long as the leader is there, its start time decides. When it is gone the session may
     be ours without its leader or a later one without its own; then one of its processes must be ours by marker, by an
     earlier look, or print into our log. The log alone makes nobody ours: `tee -a`, a script of the user's, an editor
@@ -134,7 +135,8 @@ def members(launch: Launch, at: Table) -> list[procs.Process]:
     ours = {
         pid
         for pid, process in living.items()
-        if at.markers.get(pid) == launch.marker or (pid, process.start_time) in launch.seen.members
+        if (at.markers.get(pid) == launch.marker and not _copied(process, launch, at))
+        or (pid, process.start_time) in launch.seen.members
     }
     if launch.pid is not None:
         session = {pid for pid, process in living.items() if process.session == launch.pid}
@@ -149,6 +151,23 @@ def members(launch: Launch, at: Table) -> list[procs.Process]:
         ours |= {pid for pid, process in living.items() if process.parent in ours}
     ours -= procs.lineage(at.own_pid, at.processes)  # whoever asks is never part of the answer
     return [living[pid] for pid in sorted(ours)]
+
+
+def _copied(process: procs.Process, launch: Launch, at: Table) -> bool:
+    """Whether a marked process got the marker by other ways than from its parents, unless a parent of it is ours.
+
+    Outside the session a child of ours has one of ours for its parent, or is an orphan: then its parent is the first process
+    of all, or one above the supervisor that adopts (prctl PR_SET_CHILD_SUBREAPER).
+    """
+    parent = at.processes.get(process.parent)
+    if launch.pid is None or launch.start_time is None or process.session == launch.pid:
+        return False
+    if parent is None or not parent.alive or parent.pid == 1:
+        return False
+    above = supervisor(launch, at)
+    if above is not None:
+        return parent.pid not in procs.lineage(above.pid, at.processes)
+    return parent.start_time > launch.start_time
 
 
 def look(launch: Launch, at: Table) -> tuple[list[procs.Process], Launch]:

@@ -97,6 +97,25 @@ def test_a_marked_process_in_a_session_of_its_own_brings_its_children() -> None:
     assert members(OTHER, process(301, 300, 300), marked={300: "mine"}) == [300, 301]
 
 
+def test_whoever_copied_the_environment_is_not_ours() -> None:
+    """`env $(cat /proc/PID/environ | ...) python`, in a shell of the user's, with what it starts."""
+    shell = process(300, 1, 300, 7000)
+    copied = process(301, 300, 300, 7001)
+    child = process(302, 301, 300, 7002)
+    marked = {301: "mine", 302: "mine"}
+    assert members(SUPERVISOR, SERVER, shell, copied, child, marked=marked) == [100, 101]
+    assert members(ORPHAN, shell, copied, child, marked=marked) == []
+    assert members(SUPERVISOR, replace(shell, start_time=4000), copied, marked=marked) == [100]
+
+
+def test_an_orphan_is_ours_whoever_adopts_it() -> None:
+    reaper = process(50, 1, 50, 4000)
+    adopted = process(400, 50, 400)
+    marked = {400: "mine"}
+    assert members(reaper, replace(SUPERVISOR, parent=50), adopted, marked=marked) == [100, 400]
+    assert members(reaper, adopted, marked=marked) == [400]
+
+
 def test_the_marker_of_another_launch_is_not_ours() -> None:
     assert members(OTHER, marked={300: "mine-2"}) == []
 
