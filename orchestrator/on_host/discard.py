@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import hub_cache, hub_files, removal
+from orchestrator.on_host import hub_cache, hub_files, regular_file, removal
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.shards import inside
 from orchestrator.on_host.state import append, at_work, state_folder
@@ -48,7 +48,7 @@ def _discard(folder: Path, files: dict[str, Any], owners: Collection[int]) -> di
     links: dict[str, str] = {}
     for name, known in sorted(files.items()):
         path = folder / name
-        if not known.get("sha256") or not inside(name) or not path.is_file():
+        if not known.get("sha256") or not inside(name) or not regular_file.is_one(path):
             continue
         if path.stat().st_size == known.get("size") and _sha256(path) == known["sha256"]:
             sound.append(name)

@@ -170,6 +170,14 @@ def test_a_name_that_leads_out_is_passed_over(folder: Path, tmp_path: Path) -> N
     assert (tmp_path / "a.safetensors").exists()
 
 
+def test_a_name_that_no_file_can_have_is_passed_over(folder: Path) -> None:
+    known = {"size": 1, "sha256": "0" * 64}
+    answer = discard.main(
+        {"playbook": "p", "folder": str(folder), "files": {"x" * 300: known, "a\0b": known}}
+    )
+    assert (answer["discarded"], answer["kept"]) == ([], [])
+
+
 def test_a_file_that_a_process_reads_stays(folder: Path) -> None:
     with (folder / "cut.safetensors").open("rb"):
         done = run(folder, "cut")
