@@ -10,12 +10,15 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from orchestrator.diagnosis.literals import SEEN
 from orchestrator.diagnosis.steps import most_steps
 from orchestrator.remedy.action import Way, Ways
+from orchestrator.remedy.ends import with_ends
 from orchestrator.remedy.form import loose
 from orchestrator.remedy.match import Match
 from orchestrator.remedy.wanted import Frozen, Specifier, Words, checked, fits, version_fits
 
 MOST_STEPS_OF_A_PATCH = 150_000_000
 """Of all expressions of one patch together."""
+_LONGEST_GROUP = 80
+"""Letters that a group is given where an example is told."""
 Category = Literal[
     "attention_backend", "kv_cache_memory", "gpu_memory", "nccl", "shm", "download", "checkpoint_corrupt",
     "quantization", "kernel_jit", "driver", "tokenizer_config", "cli_flag", "port", "ray", "parallelism", "moe",
@@ -54,6 +57,15 @@ def _one_at_least(value: tuple[Match, ...]) -> tuple[Match, ...]:
     if not value:  # pydantic's own check counts only those that are right, and says so of one that is wrong
         raise ValueError("is empty; allowed: at least one way to recognise the failure")
     return value
+
+
+def _too_free(group: str, pattern: str) -> str:
+    ended = with_ends(pattern, _LONGEST_GROUP)
+    example = f"(?P<{group}>[\\w.-]{{1,{_LONGEST_GROUP}}})" if group in loose(ended) else ended
+    return (
+        f"a remedy needs {{{group}}}, which can be any text that somebody wrote into the log; allowed: a group of named "
+        f"letters with an end, for instance {example}, or a choice of words"
+    )
 
 
 class Patch(Frozen):
@@ -102,11 +114,9 @@ class Patch(Frozen):
         given = {name for pattern in patterns for name in re.compile(pattern).groupindex}
         if needed - given:
             raise ValueError(f"a remedy needs {{{min(needed - given)}}}, which no match's pattern names")
-        if free := needed & {name for pattern in patterns for name in loose(pattern)}:
-            raise ValueError(
-                f"a remedy needs {{{min(free)}}}, which can be any text that somebody wrote into the log; allowed: a group "
-                f"of named letters with an end, for instance (?P<{min(free)}>[\\w.-]{{1,80}}), or a choice of words"
-            )
+        for pattern in patterns:
+            if free := needed & loose(pattern):
+                raise ValueError(_too_free(min(free), pattern))
         return self
 
     @property

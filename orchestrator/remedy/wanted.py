@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 
 from orchestrator.diagnosis.literals import SEEN, SHORTEST_WORD, words_of
 from orchestrator.diagnosis.steps import most_steps
+from orchestrator.remedy.ends import suggested
 
 Confidence = Literal["certain", "likely"]
 MOST_STEPS = 20_000_000
@@ -62,10 +63,25 @@ def _bounded(value: str, most: int) -> str:
     if steps > most:
         raise ValueError(
             f"{value!r:.200} can take {_counted(steps)} steps on a text of {SEEN} letters, of which {most:,} are allowed; "
-            "allowed: repetitions with an end (`.{0,200}` for `.*`, `\\w{1,80}` for `\\w+`), none inside another one, "
-            "none beside one that takes the same letters, a word of letters first"
+            f"allowed: {_allowed_instead(value, most)}"
         )
     return value
+
+
+def _allowed_instead(value: str, most: int) -> str:
+    def fits(other: str) -> bool:
+        try:
+            return most_steps(other, SEEN) <= most
+        except (re.error, OverflowError, RecursionError):
+            return False
+
+    other = suggested(value, fits)
+    if other is not None:
+        return f"repetitions with an end, such as {other}"
+    return (
+        "repetitions with an end (`.{0,200}` for `.*`, `\\w{1,80}` for `\\w+`), none inside another one, "
+        "none beside one that takes the same letters, a word of letters first"
+    )
 
 
 def _counted(steps: float) -> str:
