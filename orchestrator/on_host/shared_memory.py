@@ -13,6 +13,8 @@ from orchestrator.on_host import in_use, makers, procs, removal
 FOLDER = "/dev/shm"
 DOUBT = "may be of "
 """So begins the reason of what stays because nobody knows whether it is a launch's or a living process's."""
+_FIRST_OF_PIDS, _FIRST_OF_IPC = "pid:[4026531836]", "ipc:[4026531839]"
+"""The namespaces of the machine itself (include/linux/proc_ns.h)."""
 KNOWN = ("psm_*", "sem.mp-*", "sem.loky-*", "vllm_*", "nccl-*", "torch_*")
 
 
@@ -70,7 +72,7 @@ class Claim:
     `held`: entries (device, inode) that its members had mapped or open. `before`: the names that were
     there when it began, None where unknown. `ended`: when it was over (seconds since 1970), None while
     it lives or where unknown. `consented`: names that the person gave up. `makers`: living processes of this user that
-    are not the launch's.
+    are not the launch's. `unseen`: processes share /dev/shm that cannot be seen from here.
     """
 
     uid: int
@@ -79,6 +81,13 @@ class Claim:
     ended: float | None = None
     consented: frozenset[str] = frozenset()
     makers: tuple[makers.Maker, ...] = ()
+    unseen: bool = False
+
+
+def shared_with_unseen() -> bool:
+    """Whether processes share /dev/shm that cannot be seen from here: in a container with the machine's own (`--ipc=host`)."""
+    names = [procs.read_link(f"/proc/self/ns/{kind}") for kind in ("pid", "ipc")]
+    return names[0] not in ("", _FIRST_OF_PIDS) and names[1] == _FIRST_OF_IPC
 
 
 def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
@@ -100,6 +109,8 @@ def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[in
         return "may be older than the launch" if claim.before is None else "older than the launch"
     if not held and claim.ended is not None and one.changed > claim.ended:
         return "younger than the launch's end"
+    if not held and claim.unseen:
+        return f"{DOUBT}a process outside this container, which cannot be seen from here"
     if not (held and new):
         for maker in claim.makers:
             if maker.may_have_made(one.name, one.changed):

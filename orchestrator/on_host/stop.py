@@ -59,6 +59,7 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
             ended=None if ending.seen else launch.ended_at(),
             consented=frozenset(request.get("consented_shm") or ()),
             makers=tuple(makers.living(os.getuid(), shared_memory.FOLDER)),
+            unseen=shared_memory.shared_with_unseen(),
         )
         removed, kept = shared_memory.clean(claim)
     gpu = None

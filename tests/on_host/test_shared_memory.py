@@ -19,6 +19,7 @@ def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> Ent
     return Entry(name, 4096, uid, 26, 7, changed)
 
 
+UNSEEN = "may be of a process outside this container, which cannot be seen from here"
 MAKER = Maker(7, "python3", 20.0, frozenset({"psm_"}))
 MAY_BE = "may be of pid 7 (python3), which lives and may attach to it by name"
 HELD = frozenset({(26, 7)})
@@ -34,6 +35,9 @@ HELD = frozenset({(26, 7)})
         (entry(), Claim(1000, HELD, frozenset({"psm_1"}), makers=(MAKER,)), MAY_BE),
         (entry(), Claim(1000, HELD, None, makers=(MAKER,)), MAY_BE),
         (entry(), Claim(1000, frozenset(), frozenset(), None, frozenset({"psm_1"}), (MAKER,)), None),
+        (entry(), Claim(1000, frozenset(), frozenset(), unseen=True), UNSEEN),
+        (entry(), Claim(1000, HELD, frozenset(), unseen=True), None),
+        (entry(), Claim(1000, frozenset(), frozenset(), None, frozenset({"psm_1"}), unseen=True), None),
         (entry("sem.mp-1"), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
         (entry(changed=5.0), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
         (entry(), Claim(1000, HELD, None), None),
@@ -51,6 +55,22 @@ HELD = frozenset({(26, 7)})
 def test_reason_to_keep(one: Entry, claim: Claim, reason: str | None) -> None:
     assert shared_memory.reason_to_keep(one, claim, {}) == reason
     assert shared_memory.reason_to_keep(one, claim, {one.name: [9, 8]}) == "mapped or open by pid 8, 9"
+
+
+@pytest.mark.parametrize(
+    ("pid", "ipc", "unseen"),
+    [
+        (4026531836, 4026531839, False),
+        (4026532836, 4026532839, False),  # a container with a /dev/shm of its own
+        (4026532836, 4026531839, True),
+    ],
+)
+def test_a_container_that_shares_the_machines_memory(
+    pid: int, ipc: int, unseen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = {"/proc/self/ns/pid": f"pid:[{pid}]", "/proc/self/ns/ipc": f"ipc:[{ipc}]"}
+    monkeypatch.setattr(shared_memory.procs, "read_link", links.__getitem__)
+    assert shared_memory.shared_with_unseen() is unseen
 
 
 @pytest.mark.parametrize(
