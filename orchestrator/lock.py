@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import json
 import queue
+import shlex
 import socket
 import threading
 from types import TracebackType
@@ -105,5 +106,5 @@ class Lock:
         return Locked(
             "locked",
             f"{self._host.name}: {who} deploys {self._playbook} since {since} (host time): {doing}",
-            next_command=f"deploy status {self._playbook} --host {self._host.name}",
+            next_command=shlex.join(["deploy", "status", self._playbook, "--host", self._host.name]),
         )

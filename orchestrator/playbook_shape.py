@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -101,7 +101,7 @@ class Engine(Frozen):
         """Whether this version of the engine will do; a development build counts as its release."""
         try:
             return SpecifierSet(self.version).contains(Version(version).base_version)
-        except InvalidVersion:
+        except ValueError:
             return False
 
 

@@ -13,9 +13,12 @@ from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
 from orchestrator.gpu_room import Shortage
+from orchestrator.on_host.secrets import brief
 from orchestrator.playbook import Playbook
 from orchestrator.survey import Survey
 
+LONGEST_COMMAND = 300
+"""Characters of a foreign command line that are told."""
 JUDGED = ("NCCL_P2P_LEVEL", "NCCL_PROTO")
 """Variables that the way in which the GPUs are connected decides about."""
 
@@ -124,14 +127,15 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     owner = survey.observed.listener
     if not owner or owner.get("ours"):
         return []
-    who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')}, since {owner.get('since')})"
+    command = brief(str(owner.get("command")), LONGEST_COMMAND)
+    who = f"pid {owner.get('pid')} ({command}, user {owner.get('user')}, since {owner.get('since')})"
     if survey.observed.members:
         shared = f"port {survey.observed.endpoint['port']} of launch {survey.observed.launch}"
         return [
             PreflightRefused(
                 "port_shared",
                 f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
-                next_command=f"deploy stop {playbook.name} --host {host}",
+                next_command=shlex.join(["deploy", "stop", playbook.name, "--host", host]),
             )
         ]
     other = owner.get("free_port") or (playbook.port + 1 if playbook.port < 65535 else 8000)

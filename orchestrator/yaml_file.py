@@ -77,7 +77,8 @@ def _sentence(
 ) -> tuple[int, str]:
     location, line = document.place(detail["loc"])
     key = ".".join(str(part) for part in location) or "(file)"
-    return line, f"{path}:{line}: {key}: {_wrong(model, location, detail)}"
+    sentence = f"{path}:{line}: {key}: {_wrong(model, location, detail)}"
+    return line, sentence.replace("\n", " ")  # a key may hold a line end, and forge a line of ours with it
 
 
 def _wrong(model: type[BaseModel], location: Location, detail: ErrorDetails) -> str:

@@ -34,7 +34,8 @@ def make_ready(
     fetch(host, playbook, report, found, consents=consents, again=again)
     verdict = judge(host, report, found, deep=False)
     if not verdict["whole"]:  # the repository has it so, or knows no such file: fetching again mends nothing
-        path = f"{found.checkpoint.folder}/{verdict['bad'][0]['file']}"
+        name = verdict["bad"][0]["file"]
+        path = f"{found.checkpoint.folder}/{name if name.isprintable() else ''}"
         raise _broken(host, found, verdict, next_command=f"ls -l {shlex.quote(path)}  # on {host.name}")
 
 

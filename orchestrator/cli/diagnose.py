@@ -27,8 +27,15 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
 )
 @click.option("--bundle", is_flag=True, help="pack log and diagnosis, without secrets, to hand on")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
-@click.option("--vllm-version", "--vllm", metavar="VERSION", help="if the log does not say")
-@click.option("--compute-cap", metavar="X.Y", help="compute capability of the cards, for instance 12.0")
+@click.option(
+    "--vllm-version", "--vllm", metavar="VERSION", callback=values.version, help="if the log does not say"
+)
+@click.option(
+    "--compute-cap",
+    metavar="X.Y",
+    callback=values.compute_cap,
+    help="compute capability of the cards, for instance 12.0",
+)
 @click.option(
     "--gpus", type=click.IntRange(0, values.MOST_ITEMS), metavar="N", help="how many cards the host has"
 )

@@ -50,7 +50,10 @@ SHARED = (
     click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more vLLM argument"),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
     click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
-    click.option("--vllm-version", "--vllm", metavar="VERSION", help="take this for the host's vLLM version"),
+    click.option(
+        "--vllm-version", "--vllm", metavar="VERSION", callback=values.version,
+        help="take this for the host's vLLM version",
+    ),
     click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
     click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),
 )  # fmt: skip

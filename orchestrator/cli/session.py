@@ -52,7 +52,6 @@ def on_each_host(
     from orchestrator.remedy import catalogue
 
     playbook = find_playbook(options)
-    _check_version(options.vllm_version)
     patches = catalogue.load_all(options.patches)
     known = {patch.id for patch in patches}
     for patch_id in (*forced, *forbidden):
@@ -90,20 +89,6 @@ class _Job:
     limits: Limits | None
     work: Work
     shown: Display
-
-
-def _check_version(text: str | None) -> None:
-    from packaging.version import InvalidVersion, Version
-
-    try:
-        Version(text or "0")
-    except InvalidVersion:
-        allowed = "a release such as 0.16.0"
-        raise UsageError(
-            "invalid_option",
-            f"--vllm-version {text!r} is no version; allowed: {allowed}",
-            next_command="deploy up --help",
-        ) from None
 
 
 def find_playbook(options: Options) -> Playbook:
@@ -196,7 +181,14 @@ def _folder(given: str, *, local: bool) -> str:
             next_command="deploy up --help",
         )
     if local:
-        return str(Path(given).expanduser().absolute())
+        try:
+            return str(Path(given).expanduser().absolute())
+        except RuntimeError:
+            raise UsageError(
+                "invalid_option",
+                f"--model-dir {brief(given, 60)!r} is no folder: it is in the home folder of nobody here",
+                next_command="deploy up --help",
+            ) from None
     return given if given.startswith(("/", "~")) else f"~/{given}"
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import click
+
+from orchestrator.errors import UsageError
+from orchestrator.on_host.secrets import brief
 
 LONGEST_SECONDS = 30 * 24 * 3600.0
 MOST_ATTEMPTS = 1000
@@ -38,3 +42,26 @@ def consents(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> t
     from orchestrator.consents import known
 
     return known(names)
+
+
+def version(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
+    """A version of vLLM: what is none fits no range, and every patch that asks for one would be passed over."""
+    from packaging.version import Version
+
+    try:
+        Version(text or "0")
+    except ValueError:  # no version, or one of more digits than a number may have
+        raise _refused(ctx, "--vllm-version", str(text), "a release such as 0.16.0") from None
+    return text
+
+
+def compute_cap(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
+    """A compute capability as patches ask for it."""
+    if text and not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", text):
+        raise _refused(ctx, "--compute-cap", text, "two numbers such as 12.0")
+    return text
+
+
+def _refused(ctx: click.Context, option: str, text: str, allowed: str) -> UsageError:
+    said = f"{option} {brief(text, 60)!r} is none; allowed: {allowed}"
+    return UsageError("invalid_option", said, next_command=f"deploy {ctx.info_name} --help")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from orchestrator.engine.arguments import options
 
@@ -76,7 +76,7 @@ def _takes(accepted: str, version: str) -> bool | None:
     """Whether a version takes what these ranges accept; None where no release that was read tells."""
     try:
         release = Version(Version(version).base_version)
-    except InvalidVersion:
+    except ValueError:
         return None
     sampled = [Version(text) for text in _known()["sampled"]]
     before = [one for one in sampled if one <= release]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 GIB = 2**30
 TORCH_SHARE = 0.9935
@@ -53,7 +53,7 @@ def default_utilisation(version: str | None) -> float:
     """vLLM's default of --gpu-memory-utilization: 0.9 through 0.19.1, 0.92 from 0.20.0 (argument parsers)."""
     try:
         return 0.92 if version and Version(version).release >= (0, 20) else 0.9
-    except InvalidVersion:
+    except ValueError:
         return 0.9
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from orchestrator.facts.source import Command, Said, Unknown
 
@@ -117,5 +117,5 @@ def _is_answer(told: Any) -> bool:
 def _is_version(text: str) -> bool:
     try:
         return bool(Version(text))
-    except InvalidVersion:
+    except ValueError:  # no version, or one of more digits than a number may have
         return False

@@ -36,7 +36,7 @@ class RemoteFile(NamedTuple):
 
 
 def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
-    """The files of a `model_info` listing that no pattern ignores; ValueError for a name that leads out."""
+    """The files of a `model_info` listing that no pattern ignores; ValueError for a name that leads out, or holds control characters."""
     patterns = [pattern + "*" if pattern.endswith("/") else pattern for pattern in ignore]
     found = []
     for sibling in siblings:
@@ -44,7 +44,7 @@ def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
         if not inside(name):
-            raise ValueError(f"the repository names a file {name!r} that would lie outside the folder")
+            raise ValueError(f"the repository names a file {name!r} that would not lie in the folder")
         lfs = sibling.lfs
         sha256 = (lfs["sha256"] if isinstance(lfs, dict) else lfs.sha256) if lfs else None
         found.append(RemoteFile(name, sibling.size or 0, sha256, sibling.blob_id))

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import os
 import pwd
+import re
 import select
 import signal
 import time
@@ -138,8 +139,8 @@ def lineage(pid: int, table: Mapping[int, Process]) -> set[int]:
 
 
 def command(pid: int) -> str:
-    """The command line, joined with spaces; a title where the process renamed itself."""
-    return read_bytes(f"/proc/{pid}/cmdline").decode(errors="replace").replace("\0", " ").strip()
+    """The command line on one line, joined with spaces; a title where the process renamed itself."""
+    return re.sub(r"[\0\r\n]", " ", read_bytes(f"/proc/{pid}/cmdline").decode(errors="replace")).strip()
 
 
 def name(one: Process) -> str:

@@ -64,8 +64,8 @@ CODED_USER_INFO = Rule(
 BARE_PROXY = Rule(
     r"(?i:(?P<name>proxy\w{0,20}['\"]?\s?[=:]\s?['\"]?))[^\s'\"@/:]{1,100}:[^\s'\"@/]{1,200}(?=@)"
 )
-BARE_LOGIN = Rule(
-    r"(?P<name>(?<!\S)(?:-u|--user|--proxy-user|-U)(?:\s{1,3}|=)['\"]?)[^\s'\":/]{1,100}:[^\s'\"]{1,400}(?=['\"\s]|\Z)"
+BARE_LOGIN = Rule(  # `docker run -u 1000:1000` names a user and a group
+    r"(?P<name>(?<!\S)(?:-u|--user|--proxy-user|-U)(?:\s{1,3}|=)['\"]?)(?!\d{1,10}:\d{1,10}(?:['\"\s]|\Z))[^\s'\":/]{1,100}:[^\s'\"]{1,400}(?=['\"\s]|\Z)"
 )
 PARAMETER = Rule(
     r"(?P<head>(?:[?&;]|%(?:25)?26|%(?:25)?3F|\\u0026|amp;)"
@@ -120,6 +120,13 @@ WORDS = _each(
 OPTION = Rule(
     r"(?P<head>(?<![\w-])--?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,60})\s{1,3})(?P<value>[^\s'\"-][^\s'\"]*|'[^'\n]*'|\"[^\"\n]*\")"
 )
+SEVERAL = ("--api-key", "--api_key")
+"""vLLM takes any number of them."""
+MORE_KEYS = Rule(
+    r"(?P<head>--api[-_]key(?:\s{1,3}|=)\*\*\*)(?:\s{1,3}[^\s'\"-][^\s'\"]{0,400}){1,16}"
+    r"|(?P<listed>--api[-_]key['\"],\s?['\"]\*\*\*['\"])(?:,\s?['\"][^'\"-][^'\"]{0,400}['\"]){1,16}"
+)
+COLOUR = Rule(r"\x1b\[[0-9;:]{0,60}m")
 VALUE = Rule(
     r"""\[[^\]\n]*\]|[bBrRuUfF]{0,2}"(?:[^"\\\n]|\\.)*"?|[bBrRuUfF]{0,2}'(?:[^'\\\n]|\\.)*'?|[^\s'"]+"""
 )
@@ -148,6 +155,7 @@ NOTHING = frozenset(
         "string",
         "not",
         "unset",
+        "value",
     )
 )
 WEAK = frozenset(

@@ -29,6 +29,9 @@ _SURE = (
     "privatekey",
     "authtoken",
     "accesstoken",
+    "authkey",
+    "requirepass",
+    "masterauth",
 )
 """Ends of words: PGPASSWORD, clientsecret."""
 _LAST = _words("auth authorization cookie cookies dsn sas jwt bearer webhook connstr connectionstring")

@@ -84,7 +84,16 @@ def _shapes(value: str) -> Iterator[str]:
 
 
 def redact(text: str) -> str:
-    """The text with stars for every secret in it."""
+    """The text with stars for every secret in it; one that colours cut in two, or stand before, is found without them."""
+    if "\x1b" in text:
+        for between in ("", " "):
+            bare = forms.COLOUR.pattern.sub(between, text)
+            if (shown := _redact(bare)) != bare:
+                return shown
+    return _redact(text)
+
+
+def _redact(text: str) -> str:
     if _anywhere is not None:
         text = _anywhere.sub(STARS, text)
     if "\n" in text or forms.PEM in text:
@@ -96,8 +105,7 @@ def redact_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Lines of a log with stars for every secret in them, bytes that are no UTF-8 left as they are."""
     texts = (line.decode("utf-8", "surrogateescape") for line in lines)
     for text in _over_lines(texts):
-        shown = _anywhere.sub(STARS, text) if _anywhere is not None else text
-        yield _without_forms(shown).encode("utf-8", "surrogateescape")
+        yield redact(text).encode("utf-8", "surrogateescape")
 
 
 def redacted(value: Any) -> Any:
@@ -134,12 +142,15 @@ def _beside(name: str, value: Any) -> Any:
 
 def _items(values: Iterable[Any]) -> list[Any]:
     """An argument list: what follows an option that takes a secret is one."""
-    shown = []
+    shown: list[Any] = []
     option = ""
     for value in values:
         after = isinstance(value, str) and option.startswith("-") and "=" not in option and is_secret(option)
+        if after and shown[-1] is STARS and value.startswith("-"):
+            after = False
         shown.append(STARS if after else redacted(value))
-        option = value if isinstance(value, str) else ""
+        if not (after and option in forms.SEVERAL):
+            option = value if isinstance(value, str) else ""
     return shown
 
 
@@ -172,7 +183,10 @@ def _without_forms(text: str) -> str:
         return text
     if "--" in text:
         text = forms.OPTION.pattern.sub(_hidden_option, text)
-    return _without_named(text)
+    text = _without_named(text)
+    if "vllm" in lowered and "--api" in lowered:
+        text = forms.MORE_KEYS.pattern.sub(_hidden_keys, text)
+    return text
 
 
 def _lowered(text: str) -> str:
@@ -202,6 +216,10 @@ def _hidden_header(found: re.Match[str]) -> str:
 def _hidden_option(found: re.Match[str]) -> str:
     name, value = found["name"], found["value"]
     return f"{found['head']}{STARS}" if is_secret(name) and _tells(f"--{name}", "=", value) else found[0]
+
+
+def _hidden_keys(found: re.Match[str]) -> str:
+    return f"{found['head']} {STARS}" if found["head"] else f"{found['listed']}, '{STARS}'"
 
 
 def _without_named(text: str) -> str:

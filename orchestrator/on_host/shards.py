@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from typing import Any, BinaryIO
 
 from orchestrator.on_host import regular_file
@@ -13,6 +14,7 @@ _HEADER_LIMIT = 100_000_000  # bytes; the safetensors library refuses more
 TEXT_LIMIT = 64 << 20
 """Bytes of a file that is read whole: a tokenizer takes 30 MB, and the Hub keeps what is above 10 MB in LFS."""
 _LARGEST = 1 << 62
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _BITS = {
     "F4": 4,
     "F6_E2M3": 6,
@@ -94,7 +96,9 @@ def _span(header: dict[str, Any]) -> int:
 
 
 def inside(name: str) -> bool:
-    """Whether a file name from an index or the Hub stays within its folder."""
+    """Whether a file name from an index or the Hub stays within its folder, and on its line wherever it is told."""
+    if _CONTROL.search(name):
+        return False
     return bool(name) and not os.path.isabs(name) and ".." not in name.replace("\\", "/").split("/")
 
 

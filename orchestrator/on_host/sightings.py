@@ -31,7 +31,7 @@ class Sightings:
 def load(folder: Path) -> Sightings:
     """What was noted in a launch's folder; nothing where the note is missing or broken."""
     note = read_json(folder / "seen.json")
-    with contextlib.suppress(TypeError, KeyError, ValueError):
+    with contextlib.suppress(TypeError, KeyError, ValueError, OverflowError):
         return Sightings(_pairs(note["members"]), _pairs(note["shm"]))
     return Sightings()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -67,7 +68,7 @@ class Box:
             raise UsageError(
                 "unknown_fault",
                 f"{fault} is acted by the stand-in engine, not by a real vLLM",
-                next_command=f"deploy rehearse {playbook} --fault {fault}",
+                next_command=shlex.join(["deploy", "rehearse", str(playbook), "--fault", fault]),
             )
         self.written = playbooks.find(str(playbook), data_folders("playbooks", folders))
         self.fault = fault

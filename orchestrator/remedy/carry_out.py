@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -100,11 +101,12 @@ def discard(
             step.state, step.done = "failed", stays or "every file is what the Hub has"
         elif stays:
             step.done += f"; {stays}"
+    look = f"ls -l {shlex.quote(found.checkpoint.folder)}  # on {host.name}"
     if not answer["discarded"] and stays and not found.checkpoint.missing:
         raise CheckpointError(
             "not_ours",
             f"{host.name}: not what the Hub has, and not ours to remove: {stays}",
-            next_command=f"ls -l {found.checkpoint.folder}  # on {host.name}",
+            next_command=look,
         )
     if not answer["discarded"] and not found.checkpoint.missing:
         wanted = ", ".join(change.redownloads).replace("*", "the shards")
@@ -116,5 +118,5 @@ def discard(
         raise CheckpointError(
             "not_damaged",
             f"{host.name}: the engine cannot read {wanted} in {found.checkpoint.folder}, which {sound}",
-            next_command=f"ls -l {found.checkpoint.folder}  # on {host.name}",
+            next_command=look,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.errors import DeployError
+from orchestrator.errors import DeployError, UsageError
 from orchestrator.report.layout import WIDTH, Line, plain, visible, wrapped
 
 LEAST_GAP = 2
@@ -16,11 +16,10 @@ NAMED = 6
 def error_lines(error: DeployError, next_command: str, host: str = "") -> list[Line]:
     """The message at 80 columns, then the next command on a line that can be copied, its code at the right."""
     where = f"{host}: " if host and host not in error.message else ""
-    texts = [
-        plain(line)
-        for part in f"deploy: {where}{error.message}".split("\n")
-        for line in wrapped([], part, WIDTH)
-    ]
+    told = f"deploy: {where}{error.message}"
+    # only a file's mistakes come in several lines; in what a host said a line end could forge a line of ours
+    parts = told.split("\n") if isinstance(error, UsageError) else [told]
+    texts = [plain(line) for part in parts for line in wrapped([], part, WIDTH)]
     if texts[0] == "deploy:":  # a path that is longer than the line
         texts[:2] = [" ".join(texts[:2])]
     lines: list[Line] = [[("deploy:", "bad"), (texts[0].removeprefix("deploy:"), "")]]

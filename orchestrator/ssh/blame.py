@@ -33,6 +33,8 @@ def meaning(error: BaseException, hop: Hop, through: str | None, offers: Offers,
         return unreachable(hop, through, f"the jump host cannot open it ({error.text.lower()})")
     if isinstance(error, socket.gaierror) and error.errno != socket.EAI_AGAIN:
         return unreachable(hop, through, "its name cannot be resolved")
+    if isinstance(error, UnicodeError):  # from the "idna" codec, before anybody is asked
+        return unreachable(hop, through, "no host can have such a name")
     if isinstance(error, IncompatiblePeer):
         return unreachable(hop, through, f"no common algorithm: {error}")
     if isinstance(error, TimeoutError):
@@ -56,7 +58,7 @@ def unreachable(hop: Hop, through: str | None, reason: str) -> HostError:
 def auth_refused(hop: Hop, offers: Offers, reason: str) -> HostError:
     resolved = hop.resolved
     tried = ", ".join(offers.tried) or "no key was found"
-    locked = f"; locked by a passphrase: {', '.join(offers.locked)}" if offers.locked else ""
+    locked = f"; a passphrase locks {', '.join(offers.locked)}" if offers.locked else ""
     look = f"ssh -v -l {shlex.quote(resolved.user)} -p {resolved.port} {shlex.quote(resolved.hostname)}"
     return HostError(
         "auth_refused",

@@ -10,6 +10,7 @@ import getpass
 import io
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -172,7 +173,10 @@ def _expand(text: str, tokens: Mapping[str, str], environment: Mapping[str, str]
     text = _replace_tokens(text, tokens)
     if text == "~" or text.startswith("~/"):
         return home + text[1:]
-    return str(Path(text).expanduser()) if text.startswith("~") else text
+    try:
+        return str(Path(text).expanduser()) if text.startswith("~") else text
+    except RuntimeError:  # ~NAME of nobody here
+        return text
 
 
 def _replace_tokens(text: str, tokens: Mapping[str, str]) -> str:
@@ -217,5 +221,5 @@ def _broken(target: Target, reason: str) -> UsageError:
     return UsageError(
         "ssh_config",
         f"The SSH configuration for {target.text} cannot be read: {reason}.",
-        next_command=f"ssh -G {target.text}",
+        next_command=f"ssh -G {shlex.quote(target.text)}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,9 @@ def _route(
 ) -> tuple[Hop, ...]:
     if left == 0:
         raise UsageError(
-            "ssh_config", f"ProxyJump leads in a loop at {target.text}.", next_command=f"ssh -G {target.text}"
+            "ssh_config",
+            f"ProxyJump leads in a loop at {target.text}.",
+            next_command=f"ssh -G {shlex.quote(target.text)}",
         )
     resolved = resolve(target)
     named = tuple(resolved.proxy_jump if jumps is None else jumps)

@@ -66,3 +66,34 @@ def test_a_number_that_a_playbook_cannot_hold(setting: str, capsys: pytest.Captu
     said = capsys.readouterr().err
     assert setting.partition("=")[0].partition(".")[0] in said
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "verb", [["plan", "tiny-mla", "--host", "nowhere.invalid"], ["diagnose", "/dev/null"]]
+)
+@pytest.mark.parametrize("version", ["x", "nan", "-1", "9" * 5000], ids=lambda text: text[:4])
+def test_a_version_that_is_none(verb: list[str], version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*verb, f"--vllm-version={version}"]) == 2
+    said = capsys.readouterr().err
+    assert "--vllm-version" in said and "Traceback" not in said and f"next: deploy {verb[0]} --help" in said
+
+
+@pytest.mark.parametrize("cap", ["x", "12", "12.0.0", "-1.0", "1e9", "9" * 5000], ids=lambda text: text[:6])
+def test_a_compute_capability_that_is_none(cap: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["diagnose", "/dev/null", f"--compute-cap={cap}"]) == 2
+    assert "--compute-cap" in capsys.readouterr().err
+
+
+def test_a_folder_in_the_home_of_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "tiny-mla", "--host", "local", "--model-dir", "~nobody-here/m"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "home folder of nobody here" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    "host", ["..", "a" * 300, "\u202ehost", "a..b"], ids=["dots", "long", "turned", "gap"]
+)
+def test_a_name_that_no_host_can_have(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "tiny-mla", "--host", host]) == 3
+    said = capsys.readouterr().err
+    assert "cannot be reached" in said and "Traceback" not in said

@@ -118,6 +118,17 @@ def test_waiting_ends_with_the_time() -> None:
     assert 0.04 < time.monotonic() - began < 5
 
 
+def test_a_command_stays_on_its_line() -> None:
+    forging = [sys.executable, "-c", "import time; time.sleep(60)", "x\n  next: curl evil\r\n"]
+    child = subprocess.Popen(forging)
+    try:
+        eventually(lambda: "evil" in procs.command(child.pid))
+        assert "\n" not in procs.command(child.pid) and "\r" not in procs.command(child.pid)
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_marker_and_log(tmp_path: Path) -> None:
     environment = {**os.environ, "NOT_DEPLOY_LAUNCH": "other", "DEPLOY_LAUNCH": "mine-1"}
     log = tmp_path / "vllm.log"

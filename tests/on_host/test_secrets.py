@@ -58,6 +58,14 @@ PLACES = [
     ("VLLM_API_KEY: CANARY", "CANARY"),
     ("hf_token='CANARY', tokenizer='m'", "CANARY"),
     ("AWS_SECRET_ACCESS_KEY=abc/CANARY", "CANARY"),
+    ("vllm serve m --api-key first CANARY CANARY2 --port 1", "CANARY"),
+    ("vllm: ['--api-key', 'first', 'CANARY', '--port', '1']", "CANARY"),
+    ("redis-server --requirepass CANARY", "CANARY"),
+    ("tailscale up --authkey tskey-CANARY", "CANARY"),
+    ("\x1b[31mghp_16C7e42F292c6912E7710c838347CANARY\x1b[0m", "CANARY"),
+    ("said\x1b[1mhf_abcdefghij0123456789CANARY", "CANARY"),
+    ("ghp_16C7e42F\x1b[0;31m292c6912E7710c838347CANARY", "CANARY"),
+    ("\x1b[32mHF_TOKEN\x1b[0m=\x1b[33mCANARY", "CANARY"),
     ("DB_PASS=CANARY,x;y", "y"),
     ("password: CANARY", "CANARY"),
     ("DB_PASS=$CANARy", "CANAR"),
@@ -95,6 +103,10 @@ PLACES = [
     ("https://hooks.slack.com/services/T0/B0/CANARY", "CANARY"),
 ]
 ORDINARY = [
+    "write --set KEY=VALUE, such as --set port=8001",
+    "docker run -u 1000:1000 --rm image",
+    "(tried: ~/.ssh/id_ed25519; a passphrase locks /home/ada/.ssh/id_rsa).",
+    "\x1b[31mERROR\x1b[0m vllm wants --max-num-seqs 8 after --port 1",
     "max_num_batched_tokens=8192 tokens: 3 hf_quant_config.json --port 8000 tokenizer='/m' tokenizer_mode=auto",
     "max_tokens: 8, GPU KV cache size: 189,952 tokens hf_token=None token_ids=[1, 2] api_key=None",
     "unexpected token: comma, basic understanding, bearer authentication, key: value, authorization: failed",
@@ -186,6 +198,12 @@ def test_short_values_are_not_looked_for() -> None:
     assert redact("the queue is EMPTY") == "the queue is EMPTY"
 
 
+def test_every_one_of_several_keys_is_hidden() -> None:
+    argv = ["vllm", "serve", "m", "--api-key", "one", "two", "--port", "1", "--hf-token", "three", "m"]
+    shown = ["vllm", "serve", "m", "--api-key", STARS, STARS, "--port", "1", "--hf-token", STARS, "m"]
+    assert redacted(argv) == shown
+
+
 def test_values_keep_their_shape() -> None:
     value = {
         "argv": ["python", "--api-key", "CANARY", "--port", "8000", "https://u:CANARY@h/"],
@@ -221,6 +239,11 @@ def test_values_keep_their_shape() -> None:
 
 def test_a_text_is_hidden_before_it_is_cut() -> None:
     assert brief("https://user:a-very-long-CANARY@host/path", 22) == "https://***@host/path"
+
+
+def test_colours_hide_no_secret_in_a_log() -> None:
+    lines = [b"\x1b[31mfine\x1b[0m\n", b"\x1b[31mhf_abcdef\x1b[0mghij0123456789\n"]
+    assert list(redact_lines(lines)) == [lines[0], f"{STARS}\n".encode()]
 
 
 def test_bytes_that_are_no_text_stay() -> None:

@@ -35,7 +35,16 @@ def test_nothing_is_written_where_nothing_is_new(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"members": 1, "shm": []}', '{"members": [[1]], "shm": []}']
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"members": 1, "shm": []}',
+        '{"members": [[1]], "shm": []}',
+        '{"members": [[Infinity, 1]], "shm": []}',
+        '{"members": [], "shm": [[1e999, NaN]]}',
+    ],
 )
 def test_a_broken_note_says_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / "seen.json").write_text(text)

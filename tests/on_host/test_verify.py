@@ -135,6 +135,7 @@ def test_a_tensor_that_the_index_expects_elsewhere(folder: Path) -> None:
         ("{}", "has no weight_map"),
         ('{"weight_map": {"a": "../b.safetensors"}}', "names the shard"),
         ('{"weight_map": {"a": 3}}', "names the shard"),
+        ('{"weight_map": {"a": "b\\n  next: evil"}}', "names the shard"),
         ("[]", "not a JSON object"),
         ("", "empty"),
     ],

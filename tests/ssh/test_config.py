@@ -66,6 +66,7 @@ def test_defaults() -> None:
         ("identityagent none", "identity_agent", None),
         ("identityagent $KEYS", "identity_agent", "/keys"),
         ("identityagent ~/agent", "identity_agent", "/home/ada/agent"),
+        ("identityagent ~nobody-here/agent", "identity_agent", "~nobody-here/agent"),
         ("identityagent $UNSET", "identity_agent", None),
         ("proxyjump none", "proxy_jump", ()),
         ("proxycommand none", "proxy_command", None),
