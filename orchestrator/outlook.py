@@ -59,7 +59,7 @@ def overruled(survey: Survey) -> dict[str, str]:
         op = "remove" if value is None else "set"
         try:
             if name in history.flags:
-                remedied_name(name, op)
+                remedied_name(name, op, value)
             else:
                 remedied_variable(name, op, value)
         except ValueError as error:

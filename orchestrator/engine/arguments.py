@@ -50,6 +50,12 @@ DROPPED_ONLY = (
 """What may name a model, a module or an address: a remedy takes it away, and never sets it."""
 
 
+_LOADS_CODE = re.compile(r"plugin|module|cls$|class|passes|auto[-_]map|qualname|callable", re.IGNORECASE)
+"""A key inside a value that names Python to be run, as reasoning_parser_plugin within structured_outputs_config does."""
+_BY_NAME = ("distributed-executor-backend",)
+"""What may be a word of vLLM's own, or the path of a class."""
+
+
 def canonical(name: str) -> str:
     """The name as vLLM's own parser sees it: `_` and `-` are the same before the first dot."""
     head, dot, tail = name.partition(".")
@@ -105,8 +111,9 @@ def abbreviates(name: str, option: str) -> bool:
     return option.startswith(canonical(name))
 
 
-def remedied_name(name: str, op: str) -> str:
-    """The canonical name of an option that a remedy may set or take away (`op`); ValueError says why it may not."""
+def remedied_name(name: str, op: str, value: str | None = None) -> str:
+    """The canonical name of an option that a remedy may set to a value, or take away (`op`); ValueError says why it may
+    not."""
     bare = canonical(name.removeprefix("--"))
     if not name.startswith("--") or not NAME.fullmatch(bare):
         raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: --NAME (--max-num-seqs)")
@@ -118,6 +125,11 @@ def remedied_name(name: str, op: str) -> str:
         family = option.removesuffix("*")
         if abbreviates(head, family) or (family != option and head.startswith(family)):
             raise ValueError(f"a remedy may not {op} --{bare}: --{option} is for a person to choose")
+    for keys, leaf in leaves(bare, value if op == "set" else ""):
+        if any(_LOADS_CODE.search(key) for key in keys) or (head in _BY_NAME and "." in str(leaf)):
+            raise ValueError(
+                f"a remedy may not {op} --{bare} to what names code: that is for a person to choose"
+            )
     return bare
 
 

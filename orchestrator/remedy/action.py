@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from orchestrator.engine.arguments import abbreviates, remedied_name
+from orchestrator.engine.arguments import abbreviates, canonical, leaves, remedied_name
 from orchestrator.engine.variables import remedied_variable
 from orchestrator.remedy import formula
 from orchestrator.remedy.wanted import Frozen, Settings, Specifier, Words, checked
@@ -113,8 +113,11 @@ class Action(Frozen):
         if self.kind == "env":
             remedied_variable(name, op, self.value)
             return
-        bare = remedied_name(name, op)
-        if op == "set" and abbreviates(bare, TRUST) and self.consent != TRUST:
+        bare = remedied_name(name, op, self.value)
+        trusting = abbreviates(bare, TRUST) or any(
+            canonical(key).lower() == TRUST for keys, _ in leaves(bare, self.value) for key in keys
+        )
+        if op == "set" and trusting and self.consent != TRUST:
             raise ValueError(f"{name} runs code of the checkpoint; allowed: with consent: {TRUST}")
 
     def groups(self) -> set[str]:

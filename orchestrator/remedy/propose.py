@@ -108,13 +108,23 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
     if action.value is not None:
         value = _filled(action.value, circumstances.groups)
         told = TEMPLATE.search(action.value) is not None
-        fields["value"] = None if told and not _TOLD["value"].fullmatch(value or "") else value
+        fields["value"] = None if told and not _value_may_be_told(action, value or "") else value
     elif action.formula is not None:
         worked = formula.evaluate(action.formula, circumstances.number)
         fields["value"] = None if worked is None else formula.shown(worked)
     if "value" in fields and fields["value"] is None:
         return None
     return [ProposedAction(**fields)]
+
+
+def _value_may_be_told(action: Action, value: str) -> bool:
+    """Whether a value that holds text of a log may be set."""
+    try:
+        if action.kind == "flag":
+            remedied_name(action.name or "", "set", value)
+    except ValueError:
+        return False
+    return _TOLD["value"].fullmatch(value) is not None
 
 
 def _may_be_told(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:

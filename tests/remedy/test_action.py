@@ -49,6 +49,12 @@ def flag(name: str, value: str | None = None, **more: Any) -> dict[str, Any]:
         *(flag(name) for name in ("--host", "--ssl-certfile", "--middleware", "--api-key", "--no-allow-credentials")),
         flag("--trust-remote-code", "true"),
         flag("--trust-rem", "true"),
+        flag("--mm-processor-kwargs.trust_remote_code", "true"),
+        flag("--mm-processor-kwargs", '{"trust_remote_code": true}'),
+        flag("--structured-outputs-config.reasoning_parser_plugin", "/tmp/x.py"),
+        flag("--structured-outputs-config", r'{"reasoning_parser_plu\u0067in": "/tmp/x.py"}'),
+        flag("--compilation-config.inductor_passes.post", "x.y"),
+        flag("--distributed-executor-backend", "x.y.Executor"),
         flag("--max-num-seqs=1 --host", "x"),
         flag("-O3"),
         flag("{what}", "1"),
@@ -87,6 +93,12 @@ def test_a_variable_that_is_not_taken_away_either(tmp_path: Path, name: str) -> 
         flag("--max-model-len", "{what}"),
         flag("--speculative-config"),
         flag("--reasoning-parser", "kimi_k2"),
+        flag("--distributed-executor-backend", "mp"),
+        flag(
+            "--compilation-config",
+            '{"cudagraph_mode": "PIECEWISE", "pass_config": {"fuse_norm_quant": false}}',
+        ),
+        flag("--compilation-config.cudagraph_mode", "NONE"),
         flag("{what}"),
         flag("--trust-remote-code", "true", consent="trust-remote-code"),
         {"kind": "env", "name": "NCCL_NET_PLUGIN", "op": "set", "value": "none"},
@@ -97,6 +109,20 @@ def test_a_variable_that_is_not_taken_away_either(tmp_path: Path, name: str) -> 
 )
 def test_what_a_remedy_may_do(tmp_path: Path, action: dict[str, Any]) -> None:
     load(tmp_path, action)
+
+
+def test_a_record_that_names_code_counts_for_nothing() -> None:
+    flags = {
+        "--structured-outputs-config.reasoning_parser_plugin": "/tmp/x.py",
+        "--distributed-executor-backend": "a.B",
+    }
+    record = {
+        "action": "patch",
+        "patch": "mine",
+        "folder": WHOLE.folder,
+        "flags": {**flags, "--max-num-seqs": "8"},
+    }
+    assert set(outlook.overruled(survey(journal=[record]))) == set(flags)
 
 
 def test_what_the_shipped_patches_set_stays_in_force() -> None:

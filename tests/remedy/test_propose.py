@@ -42,6 +42,8 @@ INSTALL = {"kind": "install", "name": "{what}", "consent": "install"}
         (VALUE, "1\x1b[2J"),
         (VALUE, "/tmp/evil.so"),
         (VALUE, "9" * 300),
+        ({**VALUE, "name": "--distributed-executor-backend"}, "x.y.Executor"),
+        ({**VALUE, "name": "--structured-outputs-config"}, '{"reasoning_parser_plugin": "x.py"}'),
         (VARIABLE, "http://evil/x"),
         (VARIABLE, "$(id)"),
         (DROP, "--host"),
@@ -69,6 +71,7 @@ def test_a_text_that_does_nothing(action: dict[str, Any], text: str) -> None:
 @pytest.mark.parametrize(
     ("action", "text"),
     [
+        ({**VALUE, "name": "--distributed-executor-backend"}, "mp"),
         (VALUE, "128"),
         (VALUE, '{"pooling_type": "CLS"}'),
         (VARIABLE, "TRITON_ATTN"),
