@@ -21,6 +21,9 @@ VARIABLES = (
 
 _TRITON = r"[A-Z2-7]{52}|[0-9a-f]{64}"  # a sha256 in base 32 (3.x) or 16 (2.x)
 _INDUCTOR = r"[0-9a-z]{2}|fxgraph|aotautograd|triton|locks"
+_IN_INDUCTOR = (  # c2/cc2NRT...: two letters of the hash; a folder ~/go, a clone ~/triton has other names in it
+    r"([0-9a-z]{2})/[a-z]\1[a-z2-7]{20,}.*|\w+/\.\d+\.\d+\.tmp|\w{3,}/([0-9a-z]{1,2}|[a-z2-7]{40,}.*|[A-Z2-7]{52})"
+)
 _FLASHINFER = (
     r"\d[\w.+]*|generated|cached_ops"  # not the cubins: fetched, a host without a network has them once
 )
@@ -31,12 +34,28 @@ class Cache:
     """A folder of compiled code at `base`/`below`.
 
     `base` may be reached through links, what lies below it not. `entries`: a folder that a variable names may hold anything
-    else, so only entries of these names are the cache's; None where the folder's own name says that all of it is.
+    else, so only entries of these names are the cache's; None where the folder's own name says that all of it is. `inside`:
+    and only where all that lies in them is of this form (NAME/CHILD), for names that anything may bear.
     """
 
     base: str
     below: str
     entries: str | None = None
+    inside: str | None = None
+
+    def parts(self) -> list[str]:
+        """The paths below the base that are the cache's and are taken one by one."""
+        if self.entries is None:
+            return [self.below]
+        return [f"{self.below}/{name}" for name in _names(self.base, self.below) if self._is_entry(name)]
+
+    def _is_entry(self, name: str) -> bool:
+        if not re.fullmatch(self.entries or "", name):
+            return False
+        if self.inside is None:
+            return True
+        children = _names(self.base, self.below, name)
+        return bool(children) and all(re.fullmatch(self.inside, f"{name}/{child}") for child in children)
 
 
 def compiled(environment: Mapping[str, str]) -> list[Cache]:
@@ -54,7 +73,7 @@ def compiled(environment: Mapping[str, str]) -> list[Cache]:
     else:
         found.append(Cache(_path(environment.get("TRITON_HOME"), home) or home, ".triton/cache"))
     if place := environment.get("TORCHINDUCTOR_CACHE_DIR"):
-        found.append(_at(place, entries=_INDUCTOR))
+        found.append(_at(place, entries=_INDUCTOR, inside=_IN_INDUCTOR))
     else:
         found.append(Cache(_temporary(environment), f"torchinductor_{_user(environment)}"))
     return [cache for cache in found if os.path.isabs(cache.base) and cache.below]
@@ -68,10 +87,17 @@ def hub(environment: Mapping[str, str]) -> str:
     return _path(place or os.path.join(usual, "hub"), home)
 
 
-def _at(place: str, below: str = "", entries: str | None = None) -> Cache:
+def _at(place: str, below: str = "", **of: str) -> Cache:
     """A cache in a folder that has to be one itself, no link."""
     base, name = os.path.split(os.path.normpath(place))
-    return Cache(base, name + below, entries)
+    return Cache(base, name + below, **of)
+
+
+def _names(*path: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.join(*path)))
+    except OSError:
+        return []
 
 
 def _home(environment: Mapping[str, str]) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host import caches, gpu_memory, hub_locks, in_use, launches, removal
+from orchestrator.on_host import caches, engines, gpu_memory, hub_locks, in_use, launches, removal
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import append, at_work, state_folder
 
@@ -55,22 +54,16 @@ def _compile_caches(environment: dict[str, str], spare: str) -> dict[str, Any]:
     """Take away what was compiled for earlier launches; it is compiled again when it is wanted."""
     removed: list[str] = []
     kept: list[dict[str, str]] = []
+    led = engines.by_cache()
     for cache in caches.compiled(environment):
-        for below in _parts(cache):
+        path = os.path.join(cache.base, cache.below)
+        if (pid := led.get(engines.place(cache))) is not None and os.path.lexists(path):
+            kept.append({"path": path, "reason": f"the engine of pid {pid} keeps what it compiles there"})
+            continue
+        for below in cache.parts():
             removal.sweep(cache.base, below)
             _take(cache.base, below, removed, kept, spare=[spare], local=True)
     return {"removed": removed, "kept": kept}
-
-
-def _parts(cache: caches.Cache) -> list[str]:
-    """The paths below the base that are taken one by one."""
-    if cache.entries is None:
-        return [cache.below]
-    try:
-        names = sorted(os.listdir(os.path.join(cache.base, cache.below)))
-    except OSError:
-        return []
-    return [f"{cache.below}/{name}" for name in names if re.fullmatch(cache.entries, name)]
 
 
 def _take(base: str, below: str, removed: list[str], kept: list[dict[str, str]], **more: Any) -> None:

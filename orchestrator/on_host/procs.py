@@ -104,6 +104,12 @@ def marker(pid: int) -> str | None:
     return None
 
 
+def environment(pid: int) -> dict[str, str]:
+    """What a process was started with; {} where nobody may know, or a title stands over it."""
+    entries = (entry.partition(b"=") for entry in read_bytes(f"/proc/{pid}/environ").split(b"\0"))
+    return {os.fsdecode(name): os.fsdecode(value) for name, equals, value in entries if equals}
+
+
 def outputs(pid: int) -> frozenset[str]:
     """Where a process's standard output and error go: paths without symbolic links."""
     return frozenset(read_link(f"/proc/{pid}/fd/{number}").replace(" (deleted)", "") for number in (1, 2))

@@ -105,7 +105,8 @@ def take(
             if expect is not None and (status.st_dev, status.st_ino) != expect:
                 return _CHANGED
             place = os.path.join(os.path.realpath(base), below)
-            found = _look(room, place, status, others, used, (*spare, *_never()), local)
+            never = [os.path.realpath(os.path.expanduser(one)) for one in spare]
+            found = _look(room, place, status, others, used, (*never, *_never()), local)
             reason = reason_to_keep(found, mine)
             if reason is None:
                 reason = _remove(room, name, status)

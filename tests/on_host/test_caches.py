@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,42 @@ def test_a_folder_that_a_variable_names_may_hold_anything_else(
     assert cache.entries is not None
     matching = [name for name in (*cached, *foreign) if re.fullmatch(cache.entries, name)]
     assert matching == cached
+
+
+HASH = "abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopq"
+
+
+@pytest.mark.parametrize(
+    ("path", "cached"),
+    [
+        (f"54/c54{HASH}.main.cpp", True),
+        (f"54/c54{HASH}.py 54/.123.4567.tmp", True),
+        (f"fxgraph/d2/fd2{HASH}/x aotautograd/a{HASH}ab locks/c54{HASH}.lock triton/0/x", True),
+        (f"triton/{'A' * 52}/kernel.so", True),
+        ("go/bin/gopls", False),
+        (f"go/src/x go/cgo{HASH}.py", False),
+        (f"54/c55{HASH}.py", False),
+        ("triton/setup.py triton/0/x", False),
+        ("triton/.git/HEAD", False),
+        ("locks/canal.png", False),
+        ("ml/", False),
+    ],
+)
+def test_a_name_that_anything_may_bear_is_the_caches_by_what_lies_in_it(
+    path: str, cached: bool, tmp_path: Path
+) -> None:
+    """TORCHINDUCTOR_CACHE_DIR=/workspace, where there is a folder `go`, or a clone of Triton."""
+    names = set()
+    for one in path.split(" "):
+        names.add(one.split("/")[0])
+        (tmp_path / one).parent.mkdir(parents=True, exist_ok=True)
+        if not one.endswith("/"):
+            (tmp_path / one).touch()
+        else:
+            (tmp_path / one).mkdir()
+    environment = {**HOME, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    (cache,) = [one for one in caches.compiled(environment) if one.base == str(tmp_path.parent)]
+    assert cache.parts() == ([f"{tmp_path.name}/{name}" for name in sorted(names)] if cached else [])
 
 
 def test_cubins_are_fetched_not_compiled() -> None:

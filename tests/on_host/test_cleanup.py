@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import mmap
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,30 @@ def test_a_cache_that_a_process_uses_stays(home: Path) -> None:
     assert [one["path"] for one in done["kept"]] == [str(folder)]
     assert "uses it" in done["kept"][0]["reason"]
     assert (folder / "artifact.so").exists()
+
+
+@pytest.mark.parametrize("led", ["", "elsewhere"])
+def test_the_cache_of_an_engine_that_is_just_starting_stays(home: Path, led: str) -> None:
+    """It has nothing open there yet: what it compiles is written file by file, and loaded later."""
+    folder = compiled(home / ".cache/vllm/torch_compile_cache")
+    program = "import sys; print(flush=True); sys.stdin.read()"
+    engine = subprocess.Popen(
+        [sys.executable, "-c", program, "vllm.entrypoints.openai.api_server"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"HOME": str(home / led), "TMPDIR": str(home)},
+    )
+    assert engine.stdout is not None
+    engine.stdout.readline()
+    try:
+        done = clean("compile_cache")["compile_cache"]
+    finally:
+        engine.communicate(b"")
+    if led:
+        assert done["removed"] == [str(folder)]
+    else:
+        reason = f"the engine of pid {engine.pid} keeps what it compiles there"
+        assert done == {"removed": [], "kept": [{"path": str(folder), "reason": reason}]}
 
 
 def test_what_a_cleaning_that_was_ended_left_goes_too(home: Path) -> None:
