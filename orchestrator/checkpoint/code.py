@@ -105,8 +105,8 @@ def _known(now: Trusted, trusted: Sequence[Trusted]) -> bool:
 
 def _difference(before: Trusted, now: Trusted) -> str:
     told = []
-    if before.commit != now.commit:
-        told.append(f"commit {_short(before.commit)} then, {_short(now.commit)} now")
+    if before.commit and now.commit and before.commit != now.commit:
+        told.append(f"commit {before.commit[:12]} then, {now.commit[:12]} now")
     names = sorted({*before.code, *now.code})
     other = [name for name in names if before.code.get(name) != now.code.get(name)]
     if other:
@@ -117,10 +117,6 @@ def _difference(before: Trusted, now: Trusted) -> str:
 
 def _how(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return f"{name} {'is new' if name not in before else 'is gone' if name not in now else 'changed'}"
-
-
-def _short(commit: str | None) -> str:
-    return commit[:12] if commit else "none"
 
 
 def _named(argv: Sequence[str], folder: str) -> Iterator[str]:

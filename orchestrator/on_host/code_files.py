@@ -1,7 +1,8 @@
 """Which Python came with a checkpoint, as far as transformers would run it?
 
 With trust_remote_code transformers runs the files that `auto_map` names, and what those import relatively: any *.py of the
-folder and of the folders in it, but those with a dot in their name. An `auto_map` may name another repository too (`ORG/NAME--file.Class`): its code is not here.
+folder and of the folders in it, but those with a dot in their name. An `auto_map` may name another repository too (`ORG/NAME--file.Class`), or
+a file elsewhere by its whole path: that code is not here.
 """
 
 from __future__ import annotations
@@ -81,6 +82,10 @@ def _elsewhere(folder: str) -> list[str]:
                 repository, dashes, _ = reference.partition("--")
                 if dashes:
                     found.add(repository[:200])
+                elif (
+                    os.path.isabs(reference) or ".." in reference
+                ):  # joined to the folder's path, it leads out of it
+                    found.add(reference[:200])
     return sorted(found)
 
 

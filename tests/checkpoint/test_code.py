@@ -72,6 +72,7 @@ def test_what_the_playbook_means(there: Survey) -> None:
         (found(Code({**CODE, "modeling.py": "9"}), journal=[TRUSTED]), ["modeling.py changed"]),
         (found(Code({**CODE, "evil.py": "9"}), manifest(), [TRUSTED]), ["evil.py is new"]),
         (found(Code({"modeling.py": "1"}), manifest(), [TRUSTED]), ["tokenization.py is gone"]),
+        (found(Code({**CODE, "evil.py": "9"}), journal=[TRUSTED]), ["when it was trusted: evil.py is new"]),
         (found(fetched=manifest(repository="org/other")), ["fetched from org/other"]),
         (found(fetched=manifest(endpoint="http://mirror")), ["fetched from http://mirror"]),
         (found(Code(CODE, ("org/other",))), ["code of org/other", "no commit binds"]),

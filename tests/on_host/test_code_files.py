@@ -37,10 +37,10 @@ def test_code_of_another_repository(tmp_path: Path) -> None:
     config = {"auto_map": {"AutoModel": "org/other--modeling.Model", "AutoConfig": "configuration.Config"}}
     (tmp_path / "config.json").write_text(json.dumps({"text_config": config}))
     (tmp_path / "tokenizer_config.json").write_text(
-        json.dumps({"auto_map": {"AutoTokenizer": ["third/one--t.T", None]}})
+        json.dumps({"auto_map": {"AutoTokenizer": ["third/one--t.T", None], "AutoProcessor": "/tmp/p.P"}})
     )
     (tmp_path / "generation_config.json").write_text("{")
-    assert code_files.describe(str(tmp_path))["elsewhere"] == ["org/other", "third/one"]
+    assert code_files.describe(str(tmp_path))["elsewhere"] == ["/tmp/p.P", "org/other", "third/one"]
 
 
 @pytest.mark.parametrize("name", ["modeling.py", "config.json"])
