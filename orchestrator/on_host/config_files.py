@@ -145,7 +145,7 @@ def _sole_writer(folder: Path, foreign_folder: bool) -> Iterator[None]:
         except OSError as error:  # some network file systems know no flock on a directory
             if error.errno not in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
                 raise
-        _sweep(folder)
+        _sweep(folder, {os.getuid(), owner})
         yield
     finally:
         os.close(descriptor)
@@ -155,12 +155,12 @@ def _prefix(name: str) -> str:
     return f".{name}.deploy-"
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(folder: Path, owners: set[int]) -> None:
     """Remove temporary files that a killed run of this program left."""
     for name in os.listdir(folder):
         if _TEMPORARY.fullmatch(name):
             with contextlib.suppress(FileNotFoundError):
-                removal.take(str(folder), name)
+                removal.take(str(folder), name, owners=owners)
 
 
 def _read(path: Path) -> bytes:

@@ -281,24 +281,36 @@ def _remove(room: int, name: str, judged: os.stat_result) -> str | None:
         return None
     aside = name if re.search(rf"{re.escape(ASIDE)}-\d+$", name) else f"{name}{ASIDE}-{os.getpid()}"
     os.rename(name, aside, src_dir_fd=room, dst_dir_fd=room)
-    if not os.path.samestat(os.lstat(aside, dir_fd=room), judged):
+    if not _emptied(room, aside, judged):
         os.rename(aside, name, src_dir_fd=room, dst_dir_fd=room)
         return _CHANGED
-    _empty(room, aside)
+    with contextlib.suppress(OSError):
+        os.rmdir(aside, dir_fd=room)
     return None
 
 
-def _empty(room: int, name: str) -> None:
-    """Remove a folder that nobody finds any more; what cannot go now is swept another time."""
-    for _, folders, files, at in os.fwalk(name, topdown=False, dir_fd=room):
-        for one in files:
-            with contextlib.suppress(OSError):
-                os.unlink(one, dir_fd=at)
-        for one in folders:
-            with contextlib.suppress(OSError):
-                if stat.S_ISLNK(os.lstat(one, dir_fd=at).st_mode):
+def _emptied(room: int, name: str, judged: os.stat_result) -> bool:
+    """Empty a folder that nobody finds any more, if it is the one that was judged; what cannot go now is swept another time.
+
+    It is held open: where others may write in the room they could put another one in its place.
+    """
+    try:
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=room)
+    except OSError:
+        return False
+    try:
+        if not os.path.samestat(os.fstat(folder), judged):
+            return False
+        for _, folders, files, at in os.fwalk(".", topdown=False, dir_fd=folder):
+            for one in files:
+                with contextlib.suppress(OSError):
                     os.unlink(one, dir_fd=at)
-                else:
-                    os.rmdir(one, dir_fd=at)
-    with contextlib.suppress(OSError):
-        os.rmdir(name, dir_fd=room)
+            for one in folders:
+                with contextlib.suppress(OSError):
+                    if stat.S_ISLNK(os.lstat(one, dir_fd=at).st_mode):
+                        os.unlink(one, dir_fd=at)
+                    else:
+                        os.rmdir(one, dir_fd=at)
+        return True
+    finally:
+        os.close(folder)

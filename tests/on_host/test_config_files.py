@@ -138,6 +138,15 @@ def test_what_a_killed_run_left_is_swept_and_foreign_files_stay(folder: Path) ->
     assert sorted(os.listdir(folder)) == [".config.json.swp", "config.json"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_what_a_killed_run_left_on_a_volume_that_knows_one_owner_is_swept(folder: Path) -> None:
+    (folder / ".config.json.deploy-abc").write_bytes(b"half")
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, 65534, 65534)
+    apply(folder, foreign_folder=True)
+    assert os.listdir(folder) == ["config.json"]
+
+
 def test_a_folder_of_another_user_is_refused_without_consent(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

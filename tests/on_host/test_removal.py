@@ -215,6 +215,30 @@ def test_what_is_swapped_while_it_is_judged_stays(room: Path, monkeypatch: pytes
     assert (room / "file").read_text() == "precious"
 
 
+@pytest.mark.parametrize("at", ["rename", "fwalk"])
+def test_a_folder_that_is_swapped_while_it_goes_stays(
+    room: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """Where others may write in the room as well, they may put a third one's folder in the place of what is removed."""
+    tree(room / "cache")
+    precious = tree(room / "precious")
+    aside = room / f"cache{removal.ASIDE}-{os.getpid()}"
+    real = getattr(os, at)
+
+    def swap(*args: object, **options: object) -> object:
+        done = real(*args, **options) if at == "rename" else None
+        if aside.exists() and precious.exists():
+            Path.replace(aside, room / "away")
+            Path.replace(precious, aside)
+        return done if at == "rename" else real(*args, **options)
+
+    monkeypatch.setattr(os, at, swap)
+    reason = removal.take(str(room), "cache")
+    assert reason == (removal._CHANGED if at == "rename" else None)
+    left = room / "cache" if at == "rename" else aside
+    assert (left / "deep/er/file").exists()
+
+
 def test_a_folder_that_is_used_is_named_with_its_user(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tree(room / "cache") / "deep")
     reason = removal.take(str(room), "cache")
