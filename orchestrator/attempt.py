@@ -17,7 +17,14 @@ from orchestrator.ended import Ended, Judged, judge, named, of_its_own, open_to_
 from orchestrator.engine import vigil
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.engine.watch import GivenUp, Seen, Watch
-from orchestrator.errors import BudgetSpent, DeployError, LaunchFailed, PreflightRefused, UnknownFailure
+from orchestrator.errors import (
+    BudgetSpent,
+    DeployError,
+    LaunchFailed,
+    PreflightRefused,
+    UnknownFailure,
+    UsageError,
+)
 from orchestrator.gpu_room import Shortage
 from orchestrator.journal import usual_seconds
 from orchestrator.on_host.secrets import redact
@@ -263,7 +270,11 @@ class Attempt:
             "diagnosis": diagnosis.model_dump(mode="json"),
         }
         name = f"{self._playbook.name}-{self._host.name}-launch{launch}"
-        path = bundle.write(name, watch.log_lines(), documents)
+        try:
+            path = bundle.write(name, watch.log_lines(), documents)
+        except UsageError as error:  # what failed is to be told all the same
+            self._report.emit("warning", error.message)
+            return failure
         return replace(failure, bundle=str(path))
 
     def _judged(self, launch: int, seen: Seen, diagnosis: Diagnosis, watch: Watch) -> Judged:

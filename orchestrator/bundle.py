@@ -8,13 +8,17 @@ import itertools
 import json
 import os
 import re
+import shlex
 import tarfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host.secrets import redact_lines, redacted
+from orchestrator.errors import UsageError
+from orchestrator.on_host.secrets import brief, redact_lines, redacted
+
+LONGEST_NAME = 80
 
 
 def folder() -> Path:
@@ -24,17 +28,35 @@ def folder() -> Path:
 
 
 def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into: Path | None = None) -> Path:
-    """Write NAME-TIME.tar.gz (0600) with vllm.log and one JSON file a document; gives its path."""
-    target = into or folder()
-    target.mkdir(mode=0o700, parents=True, exist_ok=True)
-    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)
-    path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
-    with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
-        _add(bundle, f"{safe}/vllm.log", b"".join(redact_lines(log)))
-        for title, document in documents.items():
-            shown = redacted(json.loads(json.dumps(document, default=str)))
-            _add(bundle, f"{safe}/{title}.json", json.dumps(shown, indent=1).encode())
+    """Write NAME-TIME.tar.gz (0600) with vllm.log and one JSON file a document; gives its path.
+
+    Raises UsageError("bundle_not_written"), and leaves no half of one.
+    """
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", brief(name, LONGEST_NAME))
+    target = into
+    try:
+        target = target or folder()
+        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
+        try:
+            with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
+                _fill(bundle, safe, log, documents)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows this user's home folder
+        where = shlex.quote(str(target)) if target else "$HOME"
+        raise UsageError(
+            "bundle_not_written", f"no bundle can be written: {error}", next_command=f"ls -ld {where}"
+        ) from error
     return path
+
+
+def _fill(bundle: tarfile.TarFile, name: str, log: Iterable[bytes], documents: Mapping[str, Any]) -> None:
+    _add(bundle, f"{name}/vllm.log", b"".join(redact_lines(log)))
+    for title, document in documents.items():
+        shown = redacted(json.loads(json.dumps(document, default=str)))
+        _add(bundle, f"{name}/{title}.json", json.dumps(shown, indent=1).encode())
 
 
 def _new(folder: Path, name: str) -> tuple[Path, int]:

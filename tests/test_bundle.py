@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator import bundle
+from orchestrator.errors import UsageError
 
 
 def test_a_bundle_holds_the_log_and_the_documents_and_is_private(tmp_path: Path) -> None:
@@ -40,3 +42,27 @@ def test_a_key_that_a_log_spreads_over_lines_is_not_in_it(tmp_path: Path) -> Non
     assert b"and on" in content
     for secret in (b"MIIE", b"Q2FuYXJ5", b"canary"):
         assert secret not in content
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "hf_0123456789", "x\n  bundle evil", "\udcff"])
+def test_a_name_of_any_kind(name: str, tmp_path: Path) -> None:
+    path = bundle.write(name, [b"a\n"], {}, into=tmp_path)
+    assert path.is_file() and "0123456789" not in path.name and path.name.isprintable()
+
+
+@pytest.mark.parametrize("there", ["a file", "a link to nowhere", "a log that breaks off"])
+def test_where_none_can_be_written(there: str, tmp_path: Path) -> None:
+    into = tmp_path / "bundles"
+    if there == "a file":
+        into.write_text("x")
+    if there == "a link to nowhere":
+        into.symlink_to(tmp_path / "no" / "where")
+
+    def log() -> Iterator[bytes]:
+        yield b"a\n"
+        raise OSError("no space left")
+
+    with pytest.raises(UsageError) as raised:
+        bundle.write("kimi", log(), {}, into=into)
+    assert raised.value.code == "bundle_not_written"
+    assert not into.is_dir() or list(into.iterdir()) == []

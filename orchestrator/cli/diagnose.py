@@ -122,7 +122,8 @@ def _require_file(file: str) -> None:
 
 def _bundle(file: str, found: Diagnosis) -> Path:
     from orchestrator import bundle
+    from orchestrator.on_host.secrets import redact
 
     documents = {"diagnosis": found.model_dump(mode="json")}
     with Path(file).open("rb") as log:
-        return bundle.write(f"diagnose-{Path(file).stem}", log, documents)
+        return bundle.write(f"diagnose-{redact(Path(file).stem)}", log, documents)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import time
 from typing import Any
 
@@ -82,6 +83,10 @@ def _log(launch: launches.Launch) -> dict[str, Any] | None:
     try:
         status = launch.log.stat()
     except OSError:
+        return None
+    if not stat.S_ISREG(
+        status.st_mode
+    ):  # `tail` would wait for a pipe, and never come to the end of a device
         return None
     silent = max(0.0, time.time() - status.st_mtime)
     return {"path": str(launch.log), "bytes": status.st_size, "silent_seconds": round(silent, 1)}

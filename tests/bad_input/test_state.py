@@ -117,6 +117,19 @@ def test_records_that_do_not_say_what_they_must(whole: Case) -> None:
     assert found_on(whole) == before
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "socket"])
+def test_a_log_that_is_no_file(whole: Case, kind: str) -> None:
+    """Reading it would wait for ever, or never come to an end."""
+    launch = state_of(whole) / "launches" / "1"
+    launch.mkdir(parents=True)
+    (launch / "process.json").write_text(json.dumps({**PROCESS, "marker": "m"}))
+    put(launch / "vllm.log", kind)
+    for words in (("logs", "PLAYBOOK"), ("logs", "PLAYBOOK", "--explain")):
+        refused(whole, *words, exit_code=2, code="no_launch")
+    (launch / "process.json").unlink()
+    record("stop", to=whole)
+
+
 PROCESS = {"machine": machine_id(), "boot_id": "b", "pid": [1], "start_time": "x", "shm_before": 3}
 
 
