@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.on_host import trusted
 from orchestrator.on_host.secrets import brief, redact_lines, redacted
 
 LONGEST_NAME = 80
@@ -36,7 +37,7 @@ def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into
     target = into
     try:
         target = target or folder()
-        target.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trusted.make(target)  # a state folder open to others would be refused by a deployment on this machine
         path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
         try:
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,3 +67,16 @@ def test_where_none_can_be_written(there: str, tmp_path: Path) -> None:
         bundle.write("kimi", log(), {}, into=into)
     assert raised.value.code == "bundle_not_written"
     assert not into.is_dir() or list(into.iterdir()) == []
+
+
+def test_the_folders_above_are_not_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They hold the state of deployments on this machine too, which is refused where others may write."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    before = os.umask(0)
+    try:
+        path = bundle.write("kimi", [], {})
+    finally:
+        os.umask(before)
+    made = [one for one in (tmp_path / "state").rglob("*") if one.is_dir()]
+    assert {one.stat().st_mode & 0o777 for one in (tmp_path / "state", *made)} == {0o700}
+    assert path.parent in made
