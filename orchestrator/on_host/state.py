@@ -34,7 +34,8 @@ def state_folder(playbook: str) -> Path:
     try:
         trusted.make(folder)
     except OSError as error:
-        raise Refusal("state_folder", f"cannot make {folder}: {error.strerror or error}") from error
+        why = f"cannot make {folder}: {error.strerror or error}; XDG_STATE_HOME may name another place"
+        raise Refusal("state_folder", why) from error
     return folder
 
 

@@ -57,7 +57,8 @@ def _way(path: str, home: str) -> Iterator[str]:
 def _of_others(path: str, status: os.stat_result, *, sticky_will_do: bool, closed: bool) -> str | None:
     if status.st_uid not in (0, os.geteuid()):
         what = f"{path}, a link," if stat.S_ISLNK(status.st_mode) else path
-        return f"{what} belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
+        theirs = f"{what} belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
+        return f"{theirs}; XDG_STATE_HOME may name another place"
     mode = status.st_mode
     if stat.S_ISLNK(mode) or (mode & stat.S_ISVTX and sticky_will_do):
         return None
