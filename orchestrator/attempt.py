@@ -136,7 +136,7 @@ class Attempt:
             "launch": under_way.launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
-        shown = Progress(Live(context_of(plan), self._patches), past, listens=under_way.listens)
+        shown = Progress(Live(context_of(plan), self._patches), past, served=under_way.served)
         with Watch(
             self._host,
             log=under_way.log,
@@ -149,9 +149,7 @@ class Attempt:
             if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
                 end = self._ask_again(under_way, watch)
             if end is not None:
-                return self._failure(
-                    plan, under_way.launch, end, watch, served=past == "healthy" or shown.serves
-                )
+                return self._failure(plan, under_way.launch, end, watch, served=shown.serves)
             if past != "healthy":
                 self._record(under_way.launch, "healthy")
             return None
@@ -169,6 +167,7 @@ class Attempt:
                 step.state, step.done = "failed", how_it_ended(seen, None)
                 return _End(seen, idle_seconds=shown.idle_seconds)
             step.done = shown.summary
+            shown.answered = True
         with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             shown.step = step
             asked = self._ask(under_way, SMOKE_SECONDS)
@@ -177,6 +176,9 @@ class Attempt:
             if answer["ok"]:
                 step.done = tokens(answer)
                 return None
+            if answer["status"] in (401, 403):
+                step.done = str(answer["error"])
+                raise self._not_for_us(under_way, (asked,), "refuses")
             shown.completion_failed = True
             seen = watch.until_exit(LINGER_SECONDS if answer["late"] else EXIT_SECONDS)
             step.state, step.done = "failed", how_it_ended(seen, answer)
@@ -243,9 +245,11 @@ class Attempt:
         if served and end.seen.state == "exited" and not of_its_own(end.seen.exit_code):
             diagnosis = Diagnosis(verdict="healthy")
         else:
-            idle_seconds = end.idle_seconds if end.lives else None
             context = replace(
-                context_of(plan), idle_seconds=idle_seconds, ended=of_its_own(end.seen.exit_code)
+                context_of(plan),
+                idle_seconds=end.idle_seconds if end.lives else None,
+                ended=of_its_own(end.seen.exit_code),
+                served=served,
             )
             diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
         judged = self._judged(launch, end.seen, diagnosis, watch)
@@ -297,13 +301,14 @@ def context_of(plan: Plan) -> Context:
 class Progress:
     """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
 
-    def __init__(self, live: Live, past: Past = "new", *, listens: bool = False) -> None:
+    def __init__(self, live: Live, past: Past = "new", *, served: bool = False) -> None:
         self.step: Step | None = None
         self.completion_failed = False
         """Whether a completion of our own failed."""
+        self.answered = served
+        """Whether its server is known to have come up, whatever the log says."""
         self._live = live
         self._past = past
-        self._listens = listens
         self._told = "starting"
         self._phase_told = ""
         self._reached: dict[str, float] = {}
@@ -334,7 +339,7 @@ class Progress:
     @property
     def serves(self) -> bool:
         """Whether the server came up, so that clients write into its log as well."""
-        return self._listens or self._live.served
+        return self.answered or self._live.served
 
     def given_up(self) -> GivenUp | None:
         """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may.
@@ -434,9 +439,12 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployError:
-    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied."""
-    what = f"{host}: launch {failure.launch}"
+def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> DeployError:
+    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `again`
+    are the words after a verb."""
+    what, logs = f"{host}: launch {failure.launch}", f"deploy logs {again}"
+    known_up = failure.answer is not None and "asked" in failure.answer
+    onward = f"deploy restart {again}" if known_up else logs
     finding = failure.diagnosis.finding
     likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
     if failure.seen.state == "foreign":
@@ -458,11 +466,11 @@ def no_remedy(failure: Failure, reason: str, *, host: str, logs: str) -> DeployE
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     if failure.hung:
         hangs = f"{what} hangs: {failure.cause}. It goes on{bundle}"
-        return BudgetSpent("no_completion", hangs, next_command=logs)
+        return BudgetSpent("no_completion", hangs, next_command=onward)
     return UnknownFailure(
         "unknown_cause",
         f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
-        next_command=logs,
+        next_command=onward,
     )
 
 

@@ -18,7 +18,7 @@ from orchestrator.errors import (
     PreflightRefused,
     UsageError,
 )
-from orchestrator.journal import AppliedPatch, History
+from orchestrator.journal import AppliedPatch, History, was_healthy
 from orchestrator.leftovers import names_what_lives
 from orchestrator.limits import Limits
 from orchestrator.lock import Lock
@@ -280,7 +280,8 @@ class Deployment(Reading):
             return "nothing"
         observed = found.observed
         listens = bool(observed.listener and observed.listener["ours"])
-        under_way = UnderWay(launch, (observed.log or {}).get("path"), observed.endpoint, listens)
+        served = listens or was_healthy(observed.journal, launch)
+        under_way = UnderWay(launch, (observed.log or {}).get("path"), observed.endpoint, served)
         past: Past = "healthy" if found.proven else "older"
         failure = self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds, past=past)
         return failure or "healthy"
@@ -447,7 +448,7 @@ class Deployment(Reading):
         )
 
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
-        error = no_remedy(failure, decision.reason, host=self.host.name, logs=f"deploy logs {self._again}")
+        error = no_remedy(failure, decision.reason, host=self.host.name, again=self._again)
         if error.code == "foreign_server":
             error.next_command = self._elsewhere
         return error

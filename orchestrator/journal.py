@@ -14,7 +14,7 @@ download, clean, ...   for people to read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -280,6 +280,16 @@ _STEPS = {
     "stop": _stop,
     "consent": _consent,
 }
+
+
+def was_healthy(records: Sequence[Mapping[str, Any]], launch: int) -> bool:
+    """Whether a completion ever came out of that launch, whatever became of it since."""
+    for record in filter(sound, reversed(records)):
+        if record.get("launch") == launch and record["action"] == "launch":
+            return False  # what is on record before is of another launch of the same number
+        if record.get("launch") == launch and record.get("result") == "healthy":
+            return True
+    return False
 
 
 def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:

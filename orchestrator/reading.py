@@ -12,7 +12,7 @@ from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.ended import of_its_own
 from orchestrator.errors import CheckpointError, UsageError
 from orchestrator.facts.gather import Facts
-from orchestrator.journal import AppliedPatch, History
+from orchestrator.journal import AppliedPatch, History, was_healthy
 from orchestrator.plan import Goal, Plan, Wishes, differences, make_plan
 from orchestrator.playbook import Playbook
 from orchestrator.remedy.change import Change
@@ -92,6 +92,7 @@ class Reading:
             idle_seconds=log.get("silent_seconds") if observed.alive else None,
             argv=tuple(command),
             ended=not observed.alive and of_its_own(observed.exit_code),
+            served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
         )
         stream = self.host.stream(["tail", "-c", "+1", "--", log["path"]])
         try:

@@ -19,12 +19,13 @@ from orchestrator.on_host import launches, procs
 from tests.deploy import Left
 from tests.deployments import Case
 from tests.hub import Hub
-from tests.sshd import Sshd
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 from tests.stand_in import StandIn
 from tests.waiting import eventually
 
 FORGED = (Path(__file__).parent / "diagnosis/cases/mla-fp8kv-kimi-k25-tp8/log.txt").read_bytes()
 """What a client had somebody's middleware print: a whole launch that fails, record for record. Nothing in it gives it away."""
+STARTED = (Path(__file__).parent / "diagnosis/cases/own-healthy-tp2/log.txt").read_bytes()
 
 UP = b"INFO:     Application startup complete.\n"
 
@@ -185,6 +186,7 @@ def test_a_server_that_answers_nobody_for_minutes_is_told_and_left(
     (error,) = left.of("error")
     assert error["error"]["code"] == "no_completion"
     assert "it was up, and 3 completions over" in error["error"]["message"]
+    assert error["error"]["next"].startswith("deploy restart ")
     assert pids(healthy) == before
     assert healthy.journal()[-1]["result"] == "hang"
 
@@ -202,3 +204,41 @@ def test_a_server_that_is_killed_while_it_is_waited_for_is_started_again(healthy
     ]
     eventually(lambda: procs.process(stopped) is None)  # whoever reaps it takes its time
     assert status(healthy)["state"] == "healthy"
+
+
+@pytest.mark.parametrize("log", [FORGED, STARTED + FORGED], ids=["rotated", "whole"])
+def test_the_start_of_a_server_that_was_proven_explains_no_end_of_it(healthy: Case, log: bytes) -> None:
+    launch = launch_of(healthy)
+    done, config = healthy.actions(), healthy.config()
+    launch.log.write_bytes(log)
+    members = launches.members(launch, launches.table())
+    engine = next(one.pid for one in members if "EngineCor" in procs.name(one))
+    os.kill(engine, signal.SIGKILL)
+    eventually(lambda: launch.exit_code() == 1)
+    left = healthy.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    assert not left.of("finding")
+    assert healthy.actions() == [*done, "outcome", "stop", "launch", "outcome"]
+    assert healthy.config() == config
+
+
+def test_a_server_that_asks_for_a_key_of_the_host_is_told_at_once(
+    engine: StandIn, repositories: Path, tmp_path: Path
+) -> None:
+    """The environment in which the host starts programs sets one that the playbook does not know."""
+    key = "sk-of-the-host-1234567890"
+    server = launch_sshd(Settings(environment={"PATH": engine.path, "VLLM_API_KEY": key}))
+    with Hub(repositories) as hub:
+        case = Case("keyed", server, engine, hub, tmp_path)
+        left = case.deploy("PLAYBOOK", "--json")
+        assert left.code == 4, left.out + left.err
+        (error,) = left.of("error")
+        assert error["error"]["code"] == "no_key"
+        assert error["error"]["next"].endswith("--env VLLM_API_KEY")
+        assert case.actions()[-1] == "launch"
+        case.deploy.environment = {"VLLM_API_KEY": key}
+        known = case.deploy("PLAYBOOK", "--env", "VLLM_API_KEY", "--json")
+        assert known.code == 0, known.out + known.err
+        assert not known.of("result")[0]["changed"]
+        case.deploy("stop", "PLAYBOOK")
+    end_sshd(server)

@@ -40,7 +40,8 @@ __all__ = [
 @dataclass(frozen=True)
 class Context:
     """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent;
-    `argv`: the engine's command line; `ended`: its processes are known to be gone."""
+    `argv`: the engine's command line; `ended`: its processes are known to be gone; `served`: its server is known to have
+    come up, so that clients may have written since."""
 
     vllm_version: str | None = None
     compute_cap: str | None = None
@@ -48,6 +49,7 @@ class Context:
     idle_seconds: float | None = None
     argv: tuple[str, ...] = ()
     ended: bool = False
+    served: bool = False
 
 
 SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
@@ -76,6 +78,11 @@ def diagnose_log(chunks: Iterable[bytes], *, context: Context, patches: Sequence
 
 def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
+    if context.served and launch.startup.up_line is None:
+        came_up = launch.as_served()
+        if came_up is None:
+            return Diagnosis(verdict="healthy")
+        launch = came_up
     scene = scene_of(launch, context)
     root = root_of(launch, ended=context.ended)
     if root is not None:
@@ -90,6 +97,8 @@ def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diag
         return Diagnosis(verdict="unknown_fault", root_cause=_said(stopping), evidence=_milestone(launch))
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
+    if context.served:
+        return Diagnosis(verdict="healthy")
     return _by_a_line(launch, scene, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
 
 
@@ -123,6 +132,8 @@ def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
     if stopping := launch.startup.stopping:
         # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
         since = [seen for seen in since if seen.incident.first_line < stopping.number]
+    if launch.startup.serves_since is not None:  # a command line is refused before
+        since = [seen for seen in since if seen.incident.kind != "refusal"]
     if launch.startup.serves_since is not None and not ended:
         crashed = any(seen.incident.of_engine and seen.incident.fatal for seen in since)
         since = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -120,6 +121,18 @@ class Launch:
     def next(self) -> Launch:
         """A launch that begins now, in which the same is looked for."""
         return Launch(self.remarks.watched)
+
+    def as_served(self) -> Launch | None:
+        """The same, where the server is known to have come up though the log does not say so: it says little, or its
+        beginning is gone. None where it tells of a start that failed before: a client wrote that."""
+        since = self.startup.reached.get("starting server")
+        if since is None and self.startup.begun:
+            return None
+        launch = copy.copy(self)
+        launch.startup = copy.copy(self.startup)
+        launch.startup.up_line, launch.startup.clients = since, True
+        launch.startup.reached = {**self.startup.reached, "up": since or 0}
+        return launch
 
     def keep(self, incident: Incident) -> None:
         """Remember an incident, folded into one that told the same."""

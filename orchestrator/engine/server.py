@@ -24,13 +24,13 @@ SMOKE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A launch to follow: its number, its log on the host (None where it is gone), {host, port, model}, and whether it
-    listened there when this run found it: an engine does so once it is up."""
+    """A launch to follow: its number, its log on the host (None where it is gone), {host, port, model}, and whether its
+    server is known to have come up before this run found it: it listened there, or a completion came out of it once."""
 
     launch: int
     log: str | None
     endpoint: Mapping[str, Any]
-    listens: bool = False
+    served: bool = False
 
 
 class Server:

@@ -25,7 +25,7 @@ GivenUp = Literal["lingering", "hanging"]
 
 @dataclass(frozen=True)
 class Seen:
-    """What the watch saw last: `ready` (answers with our model), `exited`, `foreign` (somebody else's server
+    """What the watch saw last: `ready` (answers with our model, or asks us for a key), `exited`, `foreign` (somebody else's server
     answers on our port), `lingering` (it failed for good and lives on), `hanging` (it stands still) or `late` (not
     ready in time)."""
 
@@ -115,7 +115,8 @@ class Watch:
                 return Seen("exited", exit_code=value["exited"])
             if "healthy" in value and not value["ours"] and value["owner"]:
                 return Seen("foreign", owner=value["owner"])
-            if value.get("healthy") and value["listed"] and stop_when_ready:
+            up = "healthy" in value and (value["listed"] or (value["locked"] and value["ours"]))
+            if up and stop_when_ready:
                 return Seen("ready")
             if "waited" in value:
                 self._on_wait(time.monotonic() - started, value.get("work") or {})

@@ -90,7 +90,12 @@ def health(host: str, port: int, *, timeout: float = 5.0) -> int | None:
 
 def models(host: str, port: int, *, api_key: str | None = None, timeout: float = 5.0) -> list[str] | None:
     """The model ids that /v1/models lists; None when it does not answer with a list."""
-    listed = ask(host, port, "/v1/models", api_key=api_key, timeout=timeout).json()
+    return parse_models(ask(host, port, "/v1/models", api_key=api_key, timeout=timeout))
+
+
+def parse_models(answer: Answer) -> list[str] | None:
+    """The ids in an answer of /v1/models; None where it is no list."""
+    listed = answer.json()
     try:
         return [str(model["id"]) for model in listed["data"]]
     except (TypeError, KeyError):

@@ -34,9 +34,9 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     {"health": status or null} at first and on each change;
     {"waited", "log_bytes", "work"} at least every two seconds: work is what its processes have done so far,
     {"cpu_seconds", "read_bytes" (from disks)}, those of processes that have ended left out;
-    {"healthy": bool, "models", "listed", "ours", "owner"} whenever /health begins to answer 200, and when
-    what follows from it changes: healthy when /v1/models answers too, listed when it names the model,
-    ours when no other process answers on the port; `owner` {ours, pid, command, user, since} or null;
+    {"healthy": bool, "models", "listed", "locked", "ours", "owner"} whenever /health begins to answer 200, and when
+    what follows from it changes: healthy when /v1/models answers too, listed when it names the model, locked when it asks
+    for another key than it was given, ours when no other process answers on the port; `owner` {ours, pid, command, user, since} or null;
     {"process": "server_gone", "members"} when a server that answered is no longer there, though the
     supervisor is; {"exited": code or null, "log_bytes", "members"} at the end: the code is null where
     the supervisor could not record it, `members` [{pid, name}] live on without it.
@@ -197,7 +197,9 @@ class _Asking:
 
     def _judge(self) -> dict[str, Any]:
         wanted = self._request.get("model")
-        models = endpoint.models(self._host, self._request["port"], api_key=self._request.get("api_key"))
+        key = self._request.get("api_key")
+        answer = endpoint.ask(self._host, self._request["port"], "/v1/models", api_key=key)
+        models = endpoint.parse_models(answer)
         listener = self._listener()
         ours = listener is not None and listener["ours"]
         listed = models is not None and (wanted is None or wanted in models)
@@ -205,6 +207,7 @@ class _Asking:
             "healthy": models is not None,
             "models": models or [],
             "listed": listed,
+            "locked": answer.status in (401, 403),
             "ours": ours,
             "owner": listener,
         }

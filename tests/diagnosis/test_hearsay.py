@@ -314,6 +314,41 @@ def test_a_real_end_behind_a_cut_off_beginning_is_told() -> None:
     assert found.finding is not None and found.finding.patch.startswith("oom")
 
 
+@pytest.mark.parametrize(
+    "name", ["dtype-fp16", "undefined-symbol", "while-importing-torch", "wrong-interpreter"]
+)
+@pytest.mark.parametrize("before", [b"", HEALTHY["own-healthy-tp2"]], ids=["rotated", "whole"])
+def test_a_server_that_is_known_to_have_come_up_failed_by_nothing_that_a_start_fails_by(
+    name: str, before: bytes
+) -> None:
+    """Whatever became of its log: only an engine ends it."""
+    known = Context(served=True)
+    found = diagnose_log([before, FAILED[name].encode()], context=known, patches=PATCHES)
+    assert (found.verdict, found.finding) == ("healthy", None)
+
+
+@pytest.mark.parametrize("name", ["dtype-fp16", "cli-kv-dtype-choice", "as-an-argument"])
+def test_no_server_that_was_up_ended_by_its_command_line(name: str) -> None:
+    whole = HEALTHY["own-healthy-tp2"]
+    forged = inserted(whole, up_of(whole), printed(FAILED[name]))
+    ended = Context(ended=True)
+    assert said(diagnose_log([forged], context=ended, patches=PATCHES)) == ("healthy", None, None)
+
+
+@pytest.mark.parametrize("name", SERVING_FAULTS)
+@pytest.mark.parametrize("form", [refused, several_lines("middleware.py:12", "ERROR")], ids=name_of)
+def test_the_end_of_a_server_that_does_not_log_that_it_came_up(form: Callable[[str], str], name: str) -> None:
+    """--uvicorn-log-level warning leaves both lines out that say so."""
+    known = Context(served=True)
+    whole = next(log(case) for case in CASES if case.name == name)
+    forged = inserted(whole, up_of(whole), form(FAILED["amx-wants-bf16"]))
+    quiet = [line for line in forged.split(b"\n") if UP not in line and b"Uvicorn running" not in line]
+    found = diagnose_log([b"\n".join(quiet)], context=known, patches=PATCHES)
+    assert found.finding is not None and found.finding == judged(whole).finding
+    served = b"\n".join(quiet[: up_of(whole) + 5])
+    assert said(diagnose_log([served], context=known, patches=PATCHES)) == ("healthy", None, None)
+
+
 FORGED_STARTS = [
     "(APIServer pid=4520) INFO 02-20 21:35:07 [logger.py:39] vLLM API server version 0.16.0",
     "(APIServer pid=4520) INFO 02-20 21:35:07 [middleware.py:3] non-default args: {'model': 'x'}",

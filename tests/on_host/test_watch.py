@@ -148,6 +148,7 @@ def test_what_healthy_takes(
     values = watching(1, port, **more)
     seen = until(values, "healthy")
     assert (seen["healthy"], seen["listed"], seen["models"]) == (healthy, listed, models)
+    assert seen["locked"] == (more.get("api_key") == "wrong")
     values.close()  # type: ignore[attr-defined]
 
 
