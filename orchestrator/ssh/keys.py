@@ -20,9 +20,11 @@ from paramiko.auth_strategy import AuthSource, AuthStrategy, InMemoryPrivateKey,
 from paramiko.config import SSHConfig
 from paramiko.ssh_exception import SSHException
 
+from orchestrator.on_host import regular_file
 from orchestrator.ssh.config import Resolved
 
 _AGENT_TIMEOUT = 10.0  # seconds
+_LARGEST_BYTES = 1 << 20
 
 
 @dataclass
@@ -66,7 +68,8 @@ class Offers(AuthStrategy):
             key = PKey.from_path(path)
             for certificate in self.resolved.certificate_files:
                 with contextlib.suppress(SSHException, OSError, ValueError):
-                    key.load_certificate(certificate)
+                    if regular_file.is_one(certificate):
+                        key.load_certificate(certificate)
         except TypeError:  # cryptography's word for a missing passphrase
             self.locked.append(path)
         except (SSHException, OSError, ValueError, UnsupportedAlgorithm) as error:
@@ -98,6 +101,6 @@ class Agent(AgentSSH):
 def _public_blob(path: str) -> bytes | None:
     """The public key beside a private one, where it was left there."""
     try:
-        return base64.b64decode(Path(path + ".pub").read_text().split()[1])
-    except (OSError, ValueError, IndexError):
+        return base64.b64decode(regular_file.read(path + ".pub", _LARGEST_BYTES).split()[1])
+    except (regular_file.Unfit, ValueError, IndexError):
         return None

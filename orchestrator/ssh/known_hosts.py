@@ -13,6 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.on_host import regular_file
+
+_LARGEST_BYTES = 64 << 20
+
 
 @dataclass(frozen=True)
 class HostKey:
@@ -51,7 +55,7 @@ class Entry:
 
 
 def read_files(files: Iterable[str]) -> tuple[Entry, ...]:
-    """Every readable line of the files, in order; a missing file is an empty one."""
+    """Every readable line of the files, in order; a missing file, a pipe or a device is an empty one."""
     return tuple(entry for file in files for entry in parse(file, _text(file)))
 
 
@@ -91,8 +95,8 @@ def append(file: str, line: str) -> None:
 
 def _text(file: str) -> str:
     try:
-        return Path(file).read_text(errors="replace")
-    except OSError:
+        return regular_file.read(file, _LARGEST_BYTES).decode(errors="replace")
+    except regular_file.Unfit:
         return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import threading
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 
 from tests.bad_input.refused import reach, refused
 from tests.deployments import Case
+from tests.odd_files import put
 from tests.ports import free_port
 from tests.sshd import Sshd
 
@@ -45,6 +47,17 @@ def test_a_key_that_is_refused(case: Case, tmp_path: Path) -> None:
     reach(case, IdentityFile=str(case.server.folder / "host_key"))
     error = refused(case, exit_code=3, code="auth_refused")
     assert "ssh -v" in error["next"]
+
+
+def test_pipes_beside_a_key(case: Case, tmp_path: Path) -> None:
+    """Nobody writes into them: they are passed over, as a missing public key or certificate is."""
+    key = tmp_path / "key"
+    shutil.copy(case.server.folder / "host_key", key)
+    put(tmp_path / "key.pub", "pipe")
+    put(tmp_path / "certificate", "pipe")
+    reach(case, IdentityFile=str(key), CertificateFile=str(tmp_path / "certificate"))
+    error = refused(case, exit_code=3, code="auth_refused")
+    assert str(key) in error["message"]
 
 
 def test_an_unknown_host_key(case: Case, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.ssh.known_hosts import HostKey, append, line_for, parse, read_files
+from tests.odd_files import UNREADABLE, put
 
 KEY = HostKey("ssh-ed25519", b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32)))
 ENCODED = base64.b64encode(KEY.blob).decode()
@@ -84,3 +85,11 @@ def test_the_fingerprint_is_ssh_keygens(tmp_path: Path) -> None:
     key.write_text(f"ssh-ed25519 {ENCODED}\n")
     printed = subprocess.run(["ssh-keygen", "-lf", str(key)], capture_output=True, text=True, check=True)
     assert printed.stdout.split()[1] == KEY.fingerprint
+
+
+@pytest.mark.parametrize("kind", sorted(UNREADABLE))
+def test_a_file_that_cannot_be_read_is_an_empty_one(kind: str, tmp_path: Path) -> None:
+    put(tmp_path / "known_hosts", kind)
+    (tmp_path / "more").write_text(f"gpu ssh-ed25519 {ENCODED}\n")
+    found = read_files([str(tmp_path / "known_hosts"), str(tmp_path / "more")])
+    assert [entry.key for entry in found] == [KEY]
