@@ -448,7 +448,8 @@ class Deployment(Reading):
         )
 
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
-        error = no_remedy(failure, decision.reason, host=self.host.name, again=self._again)
+        reason = decision.reason or "What a person can do is told with the finding"
+        error = no_remedy(failure, reason, host=self.host.name, again=self._again)
         if error.code == "foreign_server":
             error.next_command = self._elsewhere
         return error

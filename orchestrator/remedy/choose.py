@@ -23,6 +23,8 @@ class Decision:
     pending: bool = False
     """The remedy was applied after that launch: the next one will tell."""
     cost: str = ""
+    advice: str = ""
+    """What a person may do, told once: with the finding."""
 
 
 def choose(
@@ -55,7 +57,8 @@ def choose(
     if applied is not None and applied.launch >= launch:
         return Decision(None, f"{patch.id} is in force since then", pending=True)
     back = applied if applied is not None and not applied.confirmed else None
-    reason = "; ".join(diagnosis.remedy.advice) or "its remedy finds nothing to change here"
+    advice = "; ".join(diagnosis.remedy.advice)
+    reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
     for way in diagnosis.remedy.ways:
         against = [name for name in way.conflicts if history.patch(name) is not None]
         if against:
@@ -64,7 +67,7 @@ def choose(
             )
             continue
         if missing := [action.name for action in way.actions if action.kind == "install"]:
-            reason = f"{', '.join(map(str, missing))} has to be installed by a person. {reason}"
+            reason = f"{', '.join(map(str, missing))} has to be installed by a person"
             continue
         change = answering(way, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs)
         if not change.changes_something or _was_tried(change, survey):
@@ -81,7 +84,7 @@ def choose(
     if patch.id in history.tried or applied is not None:
         taken_back = ", so it was taken back" if back else ""
         return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
-    return Decision(None, reason)
+    return Decision(None, reason, advice=advice)
 
 
 def _was_tried(change: Change, survey: Survey) -> bool:

@@ -73,7 +73,8 @@ def finding(
         words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
         words["cost"] = decision.cost
     elif found is not None:
-        words["remedy"] = decision.reason if decision.pending else f"none: {decision.reason}"
+        told = ". ".join(text for text in (decision.reason, decision.advice) if text)
+        words["remedy"] = told if decision.pending else f"none: {told}"
     return words
 
 

@@ -8,9 +8,11 @@ from typing import Any
 from orchestrator import playbook as playbooks
 from orchestrator.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.diagnosis.verdict import Remedy
 from orchestrator.plan import Wishes, make_plan
 from orchestrator.remedy import catalogue
 from orchestrator.remedy.choose import Decision, choose
+from orchestrator.report.panel import finding
 from orchestrator.survey import Survey
 from tests.surveys import FILES, WHOLE, survey
 
@@ -87,6 +89,21 @@ def test_nothing_left_to_edit_is_said() -> None:
     plain = replace(WHOLE, configs={"config.json": b'{"model_type": "deepseek_v3"}'})
     decision = decide(refused(), survey(checkpoint=plain))
     assert decision.change is None and decision.reason
+
+
+def test_advice_is_told_beside_the_reason() -> None:
+    """The panel has both, the error that follows it the reason alone."""
+    remedy = Remedy(automatic=False, actions=(), advice=("Buy more cards", "or fewer tokens"))
+    diagnosis = refused().model_copy(update={"remedy": remedy})
+    decision = decide(diagnosis, survey())
+    assert (decision.reason, decision.advice) == (
+        "its remedy finds nothing to change here",
+        "Buy more cards; or fewer tokens",
+    )
+    told = finding(diagnosis, decision, launch=1, known=1)["remedy"]
+    assert told == f"none: {decision.reason}. {decision.advice}"
+    unwrapped = replace(decision, reason="")
+    assert finding(diagnosis, unwrapped, launch=1, known=1)["remedy"] == f"none: {decision.advice}"
 
 
 def test_a_forbidden_patch_is_named() -> None:
