@@ -24,11 +24,13 @@ LONGEST_COMMAND = 60
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch asks of the cards: how many, which share of each, and CUDA_VISIBLE_DEVICES where it is set."""
+    """What a launch asks of the cards: how many, which share of each, CUDA_VISIBLE_DEVICES where it is set, and whether
+    CUDA numbers the cards as nvidia-smi does though they differ (CUDA_DEVICE_ORDER; else the fastest is its first)."""
 
     cards: int
     share: float
     visible: str | None = None
+    by_bus: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,9 @@ def shortage(
         short=len(short),
         holders=foreign,
         unseen_mib=0 if unknown else max(0, (fullest.memory_mib or 0) - free[fullest.uuid] - on_it),
-        elsewhere=tuple(roomy[: launch.cards]) if len(roomy) >= launch.cards else (),
+        elsewhere=tuple(roomy[: launch.cards])
+        if len(roomy) >= launch.cards and _numbers_hold(cards, launch)
+        else (),
         lower=share if share >= LEAST_SHARE else None,
     )
 
@@ -138,14 +142,20 @@ def _meant(cards: Sequence[Gpu], launch: Launch) -> list[Gpu]:
     """The cards that the launch will take: the first of those that it may see; none where that is not known."""
     if any(card.mig == "Enabled" for card in cards):
         return []
-    seen = list(cards)
+    seen = list(cards) if _numbers_hold(cards, launch) or launch.cards == len(cards) else []
     if launch.visible is not None:
         names = [name.strip() for name in launch.visible.split(",") if name.strip()]
-        found = [_named(cards, name) for name in names]
+        known = [name for name in names if _numbers_hold(cards, launch) or not name.isdecimal()]
+        found = [_named(cards, name) for name in known]
         seen = [card for card in found if card is not None]
         if len(seen) < len(names):
             return []
     return seen[: launch.cards] if len(seen) >= launch.cards else []
+
+
+def _numbers_hold(cards: Sequence[Gpu], launch: Launch) -> bool:
+    """Whether a card has the same number for CUDA as for nvidia-smi."""
+    return launch.by_bus or len({card.name for card in cards}) == 1
 
 
 def _named(cards: Sequence[Gpu], name: str) -> Gpu | None:

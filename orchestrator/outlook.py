@@ -176,7 +176,8 @@ def gpu_shortage(
     share = _number(arguments_of(tuple(argv)).get("gpu_memory_utilization")) or sizing.default_utilisation(
         version
     )
-    launch = gpu_room.Launch(playbook.parallel.gpus, share, environment.get(VISIBLE, ambient))
+    by_bus = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    launch = gpu_room.Launch(playbook.parallel.gpus, share, environment.get(VISIBLE, ambient), by_bus)
     if now is not None:
         short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
     elif not isinstance(told, Unknown):

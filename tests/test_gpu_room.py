@@ -45,6 +45,8 @@ class Case:
     more: dict[str, Any] = field(default_factory=dict)
 
 
+MIXED = (replace(cards().gpus[0], name="RTX 4000", memory_mib=8192, memory_used_mib=3000), cards().gpus[1])
+"""A workstation: the card of the screen sits first on the bus, the stronger one is CUDA's first."""
 OTHERS = "{command} --env CUDA_VISIBLE_DEVICES=1,2,3,4"
 CASES = {
     "idle cards": Case(used(), (), card=None),
@@ -90,6 +92,15 @@ CASES = {
         tuple(replace(card, mig="Enabled") for card in used(gpu0=85070)), (on(0, 85068),), card=None
     ),
     "fewer cards than are needed are another matter": Case(used(gpu0=85070)[:2], (), card=None),
+    "the card of the screen comes first for nvidia-smi alone": Case(MIXED, (), Launch(1, 0.9), card=None),
+    "a number means another card to CUDA": Case(MIXED, (), Launch(1, 0.9, "0"), card=None),
+    "both cards are taken": Case(MIXED, (), Launch(2, 0.9)),
+    "numbered by the bus": Case(
+        MIXED, (), Launch(1, 0.9, by_bus=True), next="{command} --env CUDA_VISIBLE_DEVICES=1"
+    ),
+    "no number is advised that means another card": Case(
+        MIXED, (), Launch(1, 0.9, "GPU-0"), next="{command} --set arguments.gpu-memory-utilization=0.61"
+    ),
     "just enough": Case(used(gpu0=TOTAL - 88000), (on(0, TOTAL - 88000),), card=None),
 }  # fmt: skip
 
