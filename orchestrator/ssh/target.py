@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.errors import UsageError
+from orchestrator.on_host.secrets import remember
 
 LOCAL = "local"
 
@@ -39,6 +40,7 @@ def parse_target(text: str) -> Target:
     user, at, address = rest.rpartition("@")
     if at and not user:
         raise _refused(text, "the user before '@' is empty")
+    remember(user.partition(":")[2])  # a password, which ssh would not take; it is not told again
     host, port = _split_port(text, address)
     if not host:
         raise _refused(text, "it names no host")

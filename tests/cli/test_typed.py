@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from orchestrator.cli.main import run
@@ -13,6 +15,14 @@ def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFi
         assert run(["kimi-k2.5", "--host", "bob:sesame7@gpu7.invalid", *options]) == 3
     said = capsys.readouterr()
     assert "gpu7.invalid" in said.out + said.err
+    assert "sesame7" not in said.out + said.err
+
+
+def test_a_password_in_ssh_config_is_not_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config").write_text("Host *\n  ProxyJump bob:sesame7@nowhere.invalid\n")
+    assert run(["status", "kimi-k2.5", "--host", "gpu7.invalid", "-F", str(tmp_path / "config")]) != 0
+    said = capsys.readouterr()
+    assert "nowhere.invalid" in said.out + said.err
     assert "sesame7" not in said.out + said.err
 
 
