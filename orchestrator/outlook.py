@@ -13,7 +13,7 @@ from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtyp
 from orchestrator.diagnosis.startup import arguments_of
 from orchestrator.engine import sizing
 from orchestrator.engine.adjustments import Adjustments
-from orchestrator.engine.arguments import remedied_name
+from orchestrator.engine.arguments import checked_value, remedied_name
 from orchestrator.engine.command import engine_command
 from orchestrator.engine.variables import remedied_variable
 from orchestrator.facts.machine import Machine
@@ -25,6 +25,8 @@ from orchestrator.survey import Survey
 
 QUANTISED = ("fp8", "nvfp4")
 CONFIG = "config.json"
+_MOST = 1e15
+"""Beyond any count of bytes or tokens; of NaN nothing is below it."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -34,7 +36,7 @@ def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ())
     for change in changes:
         standing = standing.then(change.flags, change.environment)
     asked = standing.flags.get("max-model-len")
-    if isinstance(asked, str) and asked.isdecimal() and int(asked) > playbook.context:
+    if isinstance(asked, str) and (_number(asked) or 0) > playbook.context:
         # what a patch left room for once says nothing against a shorter context that is asked for now
         flags = {name: value for name, value in standing.flags.items() if name != "max-model-len"}
         return Adjustments(flags=flags, environment=standing.environment)
@@ -58,6 +60,7 @@ def overruled(survey: Survey) -> dict[str, str]:
     for name, value in (*history.flags.items(), *history.environment.items()):
         op = "remove" if value is None else "set"
         try:
+            checked_value(value if value is not None else "")
             if name in history.flags:
                 remedied_name(name, op, value)
             else:
@@ -237,7 +240,9 @@ def _figured_kv_bytes(figures: Figures, bytes_each: int, tensor: int) -> int | N
 
 
 def _number(text: str | None) -> float | None:
+    """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
     try:
-        return float(text) if text is not None else None
+        value = float(text) if text is not None else None
     except ValueError:
         return None
+    return value if value is not None and abs(value) <= _MOST else None

@@ -37,6 +37,24 @@ def with_config(**text_config: Any) -> Survey:
     return survey(checkpoint=replace(WHOLE, configs={**FILES, "config.json": json.dumps(config).encode()}))
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "1e300", "9" * 5000])
+@pytest.mark.parametrize("option", ["gpu-memory-utilization", "decode-context-parallel-size"])
+def test_an_option_that_is_no_number_to_reckon_with(kimi: Playbook, option: str, value: str) -> None:
+    odd = kimi.with_overrides((), (f"{option}={value}",))
+    assert plan(odd, survey()).fit == plan(kimi, survey()).fit
+
+
+def test_a_record_whose_context_is_no_number(kimi: Playbook) -> None:
+    for value in ("9" * 5000, "nan", "inf", "\u0663"):
+        record = {
+            "action": "patch",
+            "patch": "x",
+            "folder": WHOLE.folder,
+            "flags": {"--max-model-len": value},
+        }
+        assert plan(kimi, survey(journal=[record])).command
+
+
 def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook) -> None:
     planned = plan(kimi, survey()).as_json()
     assert [(one["patch"], one["certainty"]) for one in planned["predictions"]] == [("fp8-kv-mla", "certain")]

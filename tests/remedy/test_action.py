@@ -125,6 +125,17 @@ def test_a_record_that_names_code_counts_for_nothing() -> None:
     assert set(outlook.overruled(survey(journal=[record]))) == set(flags)
 
 
+@pytest.mark.parametrize("kind", ["flags", "environment"])
+def test_a_record_with_a_value_that_no_process_can_have(kind: str) -> None:
+    record = {
+        "action": "patch",
+        "patch": "mine",
+        "folder": WHOLE.folder,
+        kind: {"--seed" if kind == "flags" else "NCCL_DEBUG": "a\0b"},
+    }
+    assert len(outlook.overruled(survey(journal=[record]))) == 1
+
+
 def test_what_the_shipped_patches_set_stays_in_force() -> None:
     """A name that the loader lets through is not passed over once it stands in the journal."""
     for patch in catalogue.load([shipped("patches")]):
