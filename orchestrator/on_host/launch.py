@@ -101,6 +101,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "gpu_before_mib": gpu_memory.used(),
         "caches_by": {name: whole[name] for name in caches.VARIABLES if name in whole and name not in hidden},
         "oom_kills_before": oom.counts(),
+        "adopters": _adopters(),
     }
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(
@@ -118,6 +119,13 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
     write_json(home / "process.json", record)
     return {"launch": number, "pid": one.pid, "log": record["log"], "started_at": record["started_at"]}
+
+
+def _adopters() -> list[tuple[int, int]]:
+    """Pid and start time of who may adopt what the engine leaves behind: all above us, but for a person's shells."""
+    table = procs.processes()
+    above = sorted(procs.lineage(os.getpid(), table) - {os.getpid()})
+    return [(pid, table[pid].start_time) for pid in above if not procs.has_terminal(pid)]
 
 
 def _texts(values: dict[str, Any]) -> dict[str, str]:

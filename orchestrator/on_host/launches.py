@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -46,6 +47,12 @@ class Launch:
     def shm_held(self, boot: str) -> frozenset[in_use.File]:
         """The entries of /dev/shm that members were seen to hold, in this boot."""
         return self.seen.shm if self.boot_id == boot else frozenset()
+
+    def adopters(self) -> frozenset[sightings.Identity] | None:
+        """Who stood above the supervisor and may have adopted what its engine left behind; None where not on record."""
+        with contextlib.suppress(TypeError, KeyError, ValueError):
+            return sightings.pairs(self.record["adopters"])
+        return None
 
     def exit_code(self) -> int | None:
         """What the supervisor recorded: 128 + N for an engine ended by signal N, 127 for none found."""
@@ -164,10 +171,12 @@ def _copied(process: procs.Process, launch: Launch, at: Table) -> bool:
         return False
     if parent is None or not parent.alive or parent.pid == 1:
         return False
+    adopters = launch.adopters()
+    if adopters is None:  # a record of an older release
+        return parent.start_time > launch.start_time
     above = supervisor(launch, at)
-    if above is not None:
-        return parent.pid not in procs.lineage(above.pid, at.processes)
-    return parent.start_time > launch.start_time
+    adopted = above is not None and parent.pid == above.parent
+    return not adopted and (parent.pid, parent.start_time) not in adopters
 
 
 def look(launch: Launch, at: Table) -> tuple[list[procs.Process], Launch]:

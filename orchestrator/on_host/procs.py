@@ -144,6 +144,12 @@ def lineage(pid: int, table: Mapping[int, Process]) -> set[int]:
     return found
 
 
+def has_terminal(pid: int) -> bool:
+    """Whether a process has a terminal, as a person's shell does."""
+    fields = read_bytes(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return len(fields) > 4 and fields[4] != b"0"
+
+
 def command(pid: int) -> str:
     """The command line on one line, joined with spaces; a title where the process renamed itself."""
     return re.sub(r"[\0\r\n]", " ", read_bytes(f"/proc/{pid}/cmdline").decode(errors="replace")).strip()

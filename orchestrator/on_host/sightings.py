@@ -32,11 +32,11 @@ def load(folder: Path) -> Sightings:
     """What was noted in a launch's folder; nothing where the note is missing or broken."""
     note = read_json(folder / "seen.json")
     with contextlib.suppress(TypeError, KeyError, ValueError, OverflowError):
-        return Sightings(_pairs(note["members"]), _pairs(note["shm"]))
+        return Sightings(pairs(note["members"]), pairs(note["shm"]))
     return Sightings()
 
 
-def _pairs(listed: Collection[Collection[int]]) -> frozenset[tuple[int, int]]:
+def pairs(listed: Collection[Collection[int]]) -> frozenset[tuple[int, int]]:
     return frozenset((int(first), int(second)) for first, second in listed)
 
 

@@ -51,7 +51,10 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
         "gpu_before_mib": None,
         "caches_by": {name: os.environ[name] for name in caches.VARIABLES if name in os.environ},
         "oom_kills_before": oom.counts(),
+        "adopters": one.record["adopters"],
     }
+    above = procs.lineage(os.getpid(), procs.processes()) - {os.getpid()}
+    assert {pid for pid, _ in one.record["adopters"]} == {pid for pid in above if not procs.has_terminal(pid)}
     (journal,) = records(deployments.folder())
     assert {key: journal[key] for key in ("action", "launch", "argv")} == {
         "action": "launch",

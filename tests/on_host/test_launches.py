@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,10 +35,11 @@ def members(
     seen: Collection[tuple[int, int]] = (),
     boot: str = "boot",
     own: int = 999,
+    record: dict[str, Any] | None = None,
 ) -> list[int]:
     outputs = {pid: {"/state/launches/1/vllm.log"} for pid in printing}
     table = launches.Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
-    launch = replace(LAUNCH, seen=Sightings(frozenset(seen)))
+    launch = replace(LAUNCH, seen=Sightings(frozenset(seen)), record=record or {})
     return [one.pid for one in launches.members(launch, table)]
 
 
@@ -97,23 +99,34 @@ def test_a_marked_process_in_a_session_of_its_own_brings_its_children() -> None:
     assert members(OTHER, process(301, 300, 300), marked={300: "mine"}) == [300, 301]
 
 
-def test_whoever_copied_the_environment_is_not_ours() -> None:
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("there", [(SUPERVISOR, SERVER), (ORPHAN,), ()])
+def test_whoever_copied_the_environment_is_not_ours(there: tuple[Process, ...], older: bool) -> None:
     """`env $(cat /proc/PID/environ | ...) python`, in a shell of the user's, with what it starts."""
-    shell = process(300, 1, 300, 7000)
+    shell = process(300, 1, 300, 4000 if older else 7000)
     copied = process(301, 300, 300, 7001)
     child = process(302, 301, 300, 7002)
     marked = {301: "mine", 302: "mine"}
-    assert members(SUPERVISOR, SERVER, shell, copied, child, marked=marked) == [100, 101]
-    assert members(ORPHAN, shell, copied, child, marked=marked) == []
-    assert members(SUPERVISOR, replace(shell, start_time=4000), copied, marked=marked) == [100]
+    ours = [100, 101] if SUPERVISOR in there else []
+    assert members(*there, shell, copied, child, marked=marked, record={"adopters": []}) == ours
+    of_an_older_release = members(*there, shell, copied, child, marked=marked)
+    assert of_an_older_release == ([*ours, 301, 302] if older else ours)
 
 
 def test_an_orphan_is_ours_whoever_adopts_it() -> None:
     reaper = process(50, 1, 50, 4000)
     adopted = process(400, 50, 400)
     marked = {400: "mine"}
+    record = {"adopters": [[50, 4000]]}
     assert members(reaper, replace(SUPERVISOR, parent=50), adopted, marked=marked) == [100, 400]
-    assert members(reaper, adopted, marked=marked) == [400]
+    assert members(
+        reaper, replace(SUPERVISOR, parent=50), adopted, marked=marked, record={"adopters": []}
+    ) == [
+        100,
+        400,
+    ]
+    assert members(reaper, adopted, marked=marked, record=record) == [400]
+    assert members(replace(reaper, start_time=4001), adopted, marked=marked, record=record) == []
 
 
 def test_the_marker_of_another_launch_is_not_ours() -> None:
