@@ -13,12 +13,12 @@ class Rule:
     """An expression that is compiled when it is first needed: most programs on a host need none."""
 
     def __init__(self, text: str, flags: int = 0) -> None:
-        self._text = text
+        self.text = text
         self._flags = flags
 
     @functools.cached_property
     def pattern(self) -> re.Pattern[str]:
-        return re.compile(self._text, self._flags)
+        return re.compile(self.text, self._flags)
 
 
 def _each(text: str) -> tuple[str, ...]:
@@ -127,6 +127,8 @@ MORE_KEYS = Rule(
     r"|(?P<listed>--api[-_]key['\"],\s?['\"]\*\*\*['\"])(?:,\s?['\"][^'\"-][^'\"]{0,400}['\"]){1,16}"
 )
 COLOUR = Rule(r"\x1b\[[0-9;:]{0,60}m")
+COLOUR_BEFORE = Rule(rf"{COLOUR.text}(?=[A-Za-z]?(?:{'|'.join(map(re.escape, PREFIXES))}))")
+"""A colour that parts a secret from the word before it."""
 VALUE = Rule(
     r"""\[[^\]\n]*\]|[bBrRuUfF]{0,2}"(?:[^"\\\n]|\\.)*"?|[bBrRuUfF]{0,2}'(?:[^'\\\n]|\\.)*'?|[^\s'"]+"""
 )

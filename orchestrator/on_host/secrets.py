@@ -86,10 +86,9 @@ def _shapes(value: str) -> Iterator[str]:
 def redact(text: str) -> str:
     """The text with stars for every secret in it; one that colours cut in two, or stand before, is found without them."""
     if "\x1b" in text:
-        for between in ("", " "):
-            bare = forms.COLOUR.pattern.sub(between, text)
-            if (shown := _redact(bare)) != bare:
-                return shown
+        bare = forms.COLOUR.pattern.sub("", forms.COLOUR_BEFORE.pattern.sub(" ", text))
+        if (shown := _redact(bare)) != bare:
+            return shown
     return _redact(text)
 
 
