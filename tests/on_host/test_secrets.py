@@ -63,7 +63,6 @@ PLACES = [
     ("redis-server --requirepass CANARY", "CANARY"),
     ("tailscale up --authkey tskey-CANARY", "CANARY"),
     ("\x1b[31mghp_16C7e42F292c6912E7710c838347CANARY\x1b[0m", "CANARY"),
-    ("said\x1b[1mhf_abcdefghij0123456789CANARY", "CANARY"),
     ("ghp_16C7e42F\x1b[0;31m292c6912E7710c838347CANARY", "CANARY"),
     ("\x1b[32mHF_TOKEN\x1b[0m=\x1b[33mCANARY", "CANARY"),
     ("DB_PASS=CANARY,x;y", "y"),
@@ -243,7 +242,8 @@ def test_a_text_is_hidden_before_it_is_cut() -> None:
 
 def test_colours_hide_no_secret_in_a_log() -> None:
     lines = [b"\x1b[31mfine\x1b[0m\n", b"\x1b[31mhf_abcdef\x1b[0mghij0123456789\n"]
-    assert list(redact_lines(lines)) == [lines[0], f"{STARS}\n".encode()]
+    assert list(redact_lines(lines)) == [lines[0], f" {STARS}\n".encode()]
+    assert redact("said\x1b[1mhf_abcdefghij0123456789, DB_PASS=sesame") == f"said {STARS}, DB_PASS={STARS}"
 
 
 def test_bytes_that_are_no_text_stay() -> None:
