@@ -2,96 +2,37 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from orchestrator import bundle
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
-from orchestrator.diagnosis.startup import Phase
 from orchestrator.ended import Ended, Judged, judge, named, of_its_own, open_to_doubt
 from orchestrator.engine import vigil
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
-from orchestrator.engine.watch import GivenUp, Seen, Watch
+from orchestrator.engine.watch import Seen, Watch
 from orchestrator.errors import (
     BudgetSpent,
     DeployError,
-    LaunchFailed,
     PreflightRefused,
-    UnknownFailure,
     UsageError,
 )
-from orchestrator.gpu_room import Shortage
+from orchestrator.failure import Failure, how_it_ended
 from orchestrator.journal import usual_seconds
-from orchestrator.on_host.secrets import redact
 from orchestrator.plan import Plan
 from orchestrator.playbook import Playbook
+from orchestrator.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.remedy.patch import Patch
-from orchestrator.report.events import Report, Step
+from orchestrator.report.events import Report
 from orchestrator.report.layout import duration
 from orchestrator.ssh.host import Host
 from orchestrator.survey import endpoint_of
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
-LINGER_SECONDS = 2.0
-"""How long an engine may live on after a failure that dooms it: its other ranks tell theirs in that time, and
-whatever does not end by then (a rank caught in a call) would be waited for until the time is over."""
 HEALTH_INTERVAL_SECONDS = 0.25
-WORTH_A_WORD_SECONDS = 1.0
-COMPUTING = ("starting", "configuring", "profiling", "compiling", "capturing graphs")
-"""Phases in which processor time is progress."""
-WORTH_READING = 1 << 20
-"""Bytes from disks between two heartbeats that are a sign of life."""
-WORTH_COMPUTING = 0.2
-"""Likewise seconds of processor time."""
-SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
-
-
-Past = Literal["new", "older", "healthy"]
-"""What was before this run followed a launch: nothing, since the run started it itself; nobody knows what, since another
-run did, and it may have served for days; or a completion came out of it."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A launch that did not become healthy, or did not stay so."""
-
-    launch: int
-    seen: Seen
-    diagnosis: Diagnosis
-    answer: dict[str, Any] | None = None
-    """Of the first completion, where the engine got as far as that."""
-    bundle: str | None = None
-    """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
-    known: str = ""
-    """What the host knows about the end beside the log, in words."""
-    from_outside: bool = False
-    """Whether it was killed, nobody knows by whom, and nothing else explains the end."""
-
-    @property
-    def cause(self) -> str:
-        if self.diagnosis.root_cause:
-            return redact(self.diagnosis.root_cause.text)
-        return self.known or how_it_ended(self.seen, self.answer)
-
-    @property
-    def hung(self) -> bool:
-        """Whether the first completion was still awaited when its time was over."""
-        return self.answer is not None and bool(self.answer["late"]) and self.seen.state == "late"
-
-    @property
-    def silent(self) -> bool:
-        """Whether it ended and the log names no fault: ended from outside, or the machine went down."""
-        return (
-            self.seen.state == "exited"
-            and self.answer is None
-            and self.diagnosis.verdict in ("healthy", "starting")
-        )
 
 
 @dataclass(frozen=True)
@@ -296,188 +237,3 @@ class Attempt:
 def context_of(plan: Plan) -> Context:
     """What is known about a launch by this plan, beside its log."""
     return Context(vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.command)
-
-
-class Progress:
-    """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
-
-    def __init__(self, live: Live, past: Past = "new", *, served: bool = False) -> None:
-        self.step: Step | None = None
-        self.completion_failed = False
-        """Whether a completion of our own failed."""
-        self.answered = served
-        """Whether its server is known to have come up, whatever the log says."""
-        self._live = live
-        self._past = past
-        self._told = "starting"
-        self._phase_told = ""
-        self._reached: dict[str, float] = {}
-        self._doomed_since: float | None = None
-        self._one_at_a_time = threading.Lock()
-        self._life = time.monotonic()
-        self._work: Mapping[str, float] = {}
-        self._hangs = False
-
-    @property
-    def idle_seconds(self) -> float:
-        """How long there has been neither a line nor work that is progress."""
-        return time.monotonic() - self._life
-
-    def log(self, chunk: bytes) -> None:
-        """Take bytes of the log that arrived together."""
-        with self._one_at_a_time:
-            self._life, self._hangs = time.monotonic(), False
-            for phase in self._live.feed(chunk):
-                self._phase(phase)
-            if diagnosis := self._live.look():
-                self._finding(diagnosis)
-            if not self._live.doomed:
-                self._doomed_since = None
-            elif self._doomed_since is None:
-                self._doomed_since = time.monotonic()
-
-    @property
-    def serves(self) -> bool:
-        """Whether the server came up, so that clients write into its log as well."""
-        return self.answered or self._live.served
-
-    def given_up(self) -> GivenUp | None:
-        """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may.
-
-        What the log says of a server counts only where a completion of our own failed at its start as well.
-        """
-        believed = self._past == "new" and self.completion_failed
-        if self._past == "healthy" or (self.serves and not believed):
-            return None
-        since = self._doomed_since
-        if since is not None and time.monotonic() - since > LINGER_SECONDS:
-            return "lingering"
-        return "hanging" if self._hangs else None
-
-    def _phase(self, phase: Phase) -> None:
-        self._reached.setdefault(phase.name, time.monotonic())
-        text = phase_text(phase)
-        if text != self._phase_told:
-            self._phase_told = text
-            self._tell(text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds)
-
-    def _finding(self, diagnosis: Diagnosis) -> None:
-        found, cause = diagnosis.finding, diagnosis.root_cause
-        if found is not None and cause is not None:
-            self._tell(
-                f"failing: {found.title}",
-                finding=found.patch,
-                process=cause.process,
-                root_cause=redact(cause.text),
-            )
-
-    def waited(self, seconds: float, work: Mapping[str, float]) -> None:
-        """Another heartbeat of the host: what its processes did since the last one may be a sign of life."""
-        with self._one_at_a_time:  # the log arrives in a thread of its own
-            if self._works(work):
-                self._life = time.monotonic()
-            self._work = work or self._work
-            self._hangs = self._live.now(self.idle_seconds).verdict == "hang"
-        self._tell(self._told, waited=round(seconds, 1))
-
-    def _works(self, work: Mapping[str, float]) -> bool:
-        """Reading from a disk is progress; so is computing while kernels are compiled. Ranks that wait for each other
-        compute as well: they spin."""
-        read, cpu = (work.get(name, 0) - self._work.get(name, 0) for name in ("read_bytes", "cpu_seconds"))
-        compiles = self._live.phase.name in COMPUTING
-        return bool(self._work) and (read > WORTH_READING or (compiles and cpu > WORTH_COMPUTING))
-
-    def _tell(self, text: str, **data: Any) -> None:
-        self._told = text
-        if self.step is not None:
-            self.step.progress(text, **data)
-
-    @property
-    def summary(self) -> str:
-        """What a launch spent its time on, as far as it was followed: "weights 3m10s, graphs 41s, healthy"."""
-        spent = []
-        times = [*self._reached.values(), time.monotonic()]
-        for name, began, ended in zip(self._reached, times, times[1:], strict=False):
-            if ended - began >= WORTH_A_WORD_SECONDS:
-                spent.append(f"{SHORT.get(name, name)} {duration(ended - began)}")
-        return ", ".join([*spent, "healthy"])
-
-
-def phase_text(phase: Phase) -> str:
-    """A start-up phase in words: "loading weights 71/119"."""
-    return f"{phase.name} {phase.done}/{phase.total}" if phase.total else phase.name
-
-
-def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
-    """The end of a launch in words, where its log may say nothing."""
-    if answer is not None and "asked" in answer:
-        return f"it was up, and {answer['error']}"
-    if answer is not None and answer["late"]:
-        return f"/health answers, and {answer['error']}"
-    if answer is not None:
-        return f"/health answered, the first completion failed: {answer['error']}"
-    if seen.state == "late":
-        return "not healthy in time"
-    if seen.state == "hanging":
-        return "the launch stands still: neither a line nor work for longer than this phase takes"
-    if seen.state == "lingering":
-        return "the engine failed and did not end by itself"
-    if seen.state == "foreign":
-        return "somebody else's server answers on the port"
-    if seen.exit_code is None:
-        return "the engine ended, nobody knows with which exit status"
-    if seen.exit_code > 128:
-        return f"the engine was ended by {signal_name(seen.exit_code - 128)}"
-    return f"the engine ended with exit status {seen.exit_code}"
-
-
-def signal_name(number: int) -> str:
-    """SIGKILL for 9; the number where it has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> DeployError:
-    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `again`
-    are the words after a verb."""
-    what, logs = f"{host}: launch {failure.launch}", f"deploy logs {again}"
-    known_up = failure.answer is not None and "asked" in failure.answer
-    onward = f"deploy restart {again}" if known_up else logs
-    finding = failure.diagnosis.finding
-    likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
-    if failure.seen.state == "foreign":
-        owner = failure.seen.owner or {}
-        who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
-        error = f"{what}: {who} answers on its port, and it is not ours"
-        return LaunchFailed("foreign_server", error, next_command=logs)
-    if finding is not None and failure.diagnosis.verdict == "hang":
-        hangs = f"{what} hangs: {likely}{finding.title}. {reason}"
-        return BudgetSpent("no_remedy_left", hangs, next_command=logs)
-    if finding is not None:
-        return LaunchFailed(
-            "no_remedy_left", f"{what} failed: {likely}{finding.title}. {reason}", next_command=logs
-        )
-    if failure.seen.state in ("late", "hanging") and failure.answer is None:
-        last = f"the last it said: {failure.cause}"
-        how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
-        return BudgetSpent("not_ready", f"{what} {how}; {last}", next_command=logs)
-    bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
-    if failure.hung:
-        hangs = f"{what} hangs: {failure.cause}. It goes on{bundle}"
-        return BudgetSpent("no_completion", hangs, next_command=onward)
-    return UnknownFailure(
-        "unknown_cause",
-        f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
-        next_command=onward,
-    )
-
-
-def gpu_busy(host: str, launch: int, short: Shortage) -> DeployError:
-    """The error of a launch for which others leave too little of a card, though it was waited for."""
-    return LaunchFailed(
-        "gpu_busy",
-        f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",
-        next_command=short.next_command or f"nvidia-smi  # on {host}",
-    )

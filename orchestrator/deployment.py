@@ -8,7 +8,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Literal
 
-from orchestrator.attempt import Attempt, Failure, Past, gpu_busy, no_remedy
+from orchestrator.attempt import Attempt
 from orchestrator.checkpoint import ready
 from orchestrator.engine.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.errors import (
@@ -18,6 +18,7 @@ from orchestrator.errors import (
     PreflightRefused,
     UsageError,
 )
+from orchestrator.failure import Failure, gpu_busy, no_remedy
 from orchestrator.journal import AppliedPatch, History, was_healthy
 from orchestrator.leftovers import names_what_lives
 from orchestrator.limits import Limits
@@ -25,6 +26,7 @@ from orchestrator.lock import Lock
 from orchestrator.plan import Goal, Plan, Wishes, differing
 from orchestrator.playbook import Playbook
 from orchestrator.preflight import wants_linger
+from orchestrator.progress import Past
 from orchestrator.reading import DEADLINE_SECONDS, Reading
 from orchestrator.remedy import apply, carry_out
 from orchestrator.remedy.change import Change

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import attempt
-from orchestrator.attempt import Progress
+from orchestrator import progress
 from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.live import Live
+from orchestrator.progress import Progress
 from tests import stand_in, tiny_mla
 from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub
@@ -61,7 +61,7 @@ def test_an_engine_that_failed_and_lingers_is_not_waited_for(
 def test_a_failure_that_is_survived_is_not_acted_upon(
     changed: Callable[[str, str, str], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt, "LINGER_SECONDS", 60.0)  # a busy machine takes longer to become ready
+    monkeypatch.setattr(progress, "LINGER_SECONDS", 60.0)  # a busy machine takes longer to become ready
     case = changed("worker", 'os.write(self._report, b"e")', "return")
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator import attempt
+from orchestrator import progress
 from orchestrator.cli import main
 from orchestrator.on_host import procs
 from orchestrator.rehearsal import faults
@@ -93,7 +93,7 @@ def rehearse(
 ) -> Iterator[Rehearse]:
     """`deploy rehearse kimi-k2.5 --fast --json` in this process."""
     monkeypatch.setattr(
-        attempt, "LINGER_SECONDS", 60.0
+        progress, "LINGER_SECONDS", 60.0
     )  # an engine that fails ends by itself, if not so soon
     before = dict(os.environ)
     os.environ.clear()
