@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,7 +81,9 @@ def _setting(text: str) -> Override:
 
 
 def _shown(option: str, name: str, text: str) -> str:
-    return f"{option} {brief(name if is_secret(name) else text, 80)}"
+    """The option as an error repeats it: without the value where the name says that it is secret, or is no name at all."""
+    plain = re.fullmatch(r"[\w.-]+", name) and not is_secret(name)
+    return f"{option} {brief(text if plain else name, 80)}"
 
 
 def _yaml(text: str, option: str) -> Any:

@@ -114,7 +114,7 @@ def _option_error(error: ValidationError, overrides: Sequence[Override]) -> Usag
             known = _keys_beside(location)
             near = difflib.get_close_matches(str(location[-1]), known, n=1)
             hint = f", did you mean {near[0]}?" if near else ""
-            said = f"is not a known key{hint}; allowed: {', '.join(known)}"
+            said = f"is not a known key{hint}" + (f"; allowed: {', '.join(known)}" if known else "")
         lines.append(f"{', '.join(item.option for item in guilty)}: {where}: {said}")
     return UsageError("invalid_option", "\n".join(dict.fromkeys(lines)))
 
@@ -125,10 +125,12 @@ def _touches(path: tuple[str, ...], location: tuple[int | str, ...]) -> bool:
 
 
 def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model in which a location lies; none where names are free, as in `environment`."""
     kind: Any = Shape
     for part in location[:-1]:
-        kind = kind.model_fields[part].annotation
-    return list(kind.model_fields)
+        field = getattr(kind, "model_fields", {}).get(part)
+        kind = field.annotation if field else None
+    return list(getattr(kind, "model_fields", ()))
 
 
 def load(path: Path) -> Playbook:

@@ -133,6 +133,8 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
         return None
     # a name may hold the separator; everything else cannot
     cells[1 : 2 + spare] = [", ".join(cells[1 : 2 + spare])]
+    if len(cells) != len(fields):
+        return None
     told = dict(zip(fields, cells, strict=True))
     if not told.keys() >= _NEEDED or not re.fullmatch(r"\d{1,6}", told["index"]):
         return None
