@@ -25,7 +25,7 @@ def known(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in CONSENTS:
             near = difflib.get_close_matches(name.lower().replace("_", "-"), CONSENTS, n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
+            hint = f", did you mean {near[0]}?" if near else "."
             raise UsageError(
                 "unknown_consent",
                 f"--consent {name[:60]!r}: there is no such consent{hint} Known: {', '.join(CONSENTS)}",
