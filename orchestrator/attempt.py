@@ -131,9 +131,13 @@ class Attempt:
         """Ask a server that was healthy, or may have served for days, until a completion came out (None), until it is
         known to be broken, or until its processes are gone."""
         limit = vigil.SECONDS + vigil.COMPLETION_SECONDS + vigil.PAUSE_SECONDS
-        doing = f"launch {under_way.launch} was up; waiting for a completion"
+        self._report.emit(
+            "warning",
+            f"launch {under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
+            f"completions fail over {duration(vigil.SECONDS)} and nobody else gets a token, or its processes are gone.",
+        )
         asked: tuple[vigil.Asked, ...] = ()
-        with self._report.step("answer", doing, limit=limit) as step:
+        with self._report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
                 asked = (*asked, self._ask(under_way, vigil.COMPLETION_SECONDS))
                 answer, said = dict(asked[-1].answer), vigil.verdict(asked)
@@ -148,11 +152,7 @@ class Attempt:
                     return _End(Seen("late"), answer)
                 if said != "unknown":
                     raise self._not_for_us(under_way, asked, said)
-                step.progress(
-                    f"{vigil.told(asked)}, none came out ({answer['error']}); taken for broken after "
-                    f"{vigil.COMPLETIONS} over {duration(vigil.SECONDS)}, or when its processes end",
-                    asked=len(asked),
-                )
+                step.progress(f"{len(asked)} asked for, none came", asked=len(asked), error=answer["error"])
                 seen = watch.until_exit(vigil.PAUSE_SECONDS)
                 if seen.state == "exited":
                     step.state, step.done = "failed", how_it_ended(seen, None)

@@ -117,8 +117,9 @@ def test_a_server_that_stands_still_for_a_while_is_waited_for(healthy: Case, sto
     (result,) = left.of("result")
     assert (result["healthy"], result["changed"]) == (True, False)
     assert (pids(healthy), healthy.actions()) == (before, done)
-    waited = [one["text"] for one in left.of("progress") if one["step"] == "answer"]
-    assert waited and all("taken for broken after 3 over 3m00s" in text for text in waited)
+    (told,) = [one for one in left.of("warning") if "does not answer" in one["text"]]
+    assert "Nothing is ended unless 3 completions fail over 3m00s" in told["text"]
+    assert [one["error"] for one in left.of("progress") if one["step"] == "answer"]
 
 
 def test_a_launch_that_no_run_saw_become_healthy_is_spared_as_well(healthy: Case, stopped: int) -> None:
