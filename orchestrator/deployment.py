@@ -87,9 +87,7 @@ class Deployment(Reading):
                     self.host, self.playbook, self.report, found, consents=self._given, again=self._again
                 )
                 self._launch_until_healthy(lock)
-        self._tell_healthy(
-            plan, running=found.observed.endpoint if end == "healthy" and found.proven else None
-        )
+        self._tell_healthy(plan, running=found.observed.endpoint if _untouched(end, found) else None)
 
     @names_what_lives
     def remediate(self) -> None:
@@ -106,9 +104,7 @@ class Deployment(Reading):
             elif end != "healthy":
                 ready.require(self.host, self.report, found, again=self._again)
                 self._launch_until_healthy(lock)
-        self._tell_healthy(
-            plan, running=found.observed.endpoint if end == "healthy" and found.proven else None
-        )
+        self._tell_healthy(plan, running=found.observed.endpoint if _untouched(end, found) else None)
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
@@ -460,3 +456,8 @@ class Deployment(Reading):
     def _elsewhere(self) -> str:
         """What to type where somebody else's server answers on the port of a launch of ours."""
         return f"deploy stop {self._again}    (then up again with --set port=PORT)"
+
+
+def _untouched(end: Failure | Literal["healthy", "nothing"], found: Survey) -> bool:
+    """Whether a launch that was healthy before only took its time to answer."""
+    return end == "healthy" and found.proven
