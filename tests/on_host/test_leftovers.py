@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from orchestrator.on_host import gpu_memory, leftovers
+from orchestrator.on_host import gpu_memory, launches, leftovers
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.waiting import eventually
 
@@ -27,7 +27,8 @@ def test_a_launch_that_goes_on_and_what_a_killed_server_leaves(
     assert (whole["launch"], whole["supervised"]) == (1, True)
     assert {each["pid"] for each in whole["processes"]} == set(pids.values())  # the supervisor is no leftover
     os.kill(pids["server"], signal.SIGKILL)
-    eventually(lambda: one.exit_code() is not None)
+    # the supervisor records the exit before it goes
+    eventually(lambda: launches.supervisor(one, launches.table()) is None)
     left = leftovers.main(LOOK)
     assert left == {
         "launch": 1,
