@@ -49,6 +49,21 @@ class _End:
         """Whether its processes live, and nothing says that they are done for."""
         return self.seen.state in ("late", "hanging")
 
+    @property
+    def by_itself(self) -> bool:
+        """Whether the engine ended by an error of its own: its exit status says so, or its last answer to us (HTTP 5xx).
+
+        vLLM's API server shuts down in good order after its engine died, and may then leave 0.
+        """
+        status = self.answer["status"] if self.answer is not None else None
+        failed = status is not None and status >= 500
+        return self.seen.state == "exited" and (failed or of_its_own(self.seen.exit_code))
+
+    @property
+    def ended_from_outside(self) -> bool:
+        """Whether it is gone, and nothing says that it ended itself."""
+        return self.seen.state == "exited" and not self.by_itself
+
 
 class Attempt:
     """One launch of a playbook, followed to its first completion or its end. `again` are the words after a verb by which
@@ -90,7 +105,8 @@ class Attempt:
             if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
                 end = self._ask_again(under_way, watch)
             if end is not None:
-                return self._failure(plan, under_way.launch, end, watch, served=shown.serves)
+                diagnosis = self._diagnosis(plan, end, watch, shown, past)
+                return self._failure(plan, under_way.launch, end, diagnosis, watch)
             if past != "healthy":
                 self._record(under_way.launch, "healthy")
             return None
@@ -181,18 +197,22 @@ class Attempt:
         made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
         return BudgetSpent("server_busy", f"{what} {made}, and {told}", next_command=look)
 
-    def _failure(self, plan: Plan, launch: int, end: _End, watch: Watch, *, served: bool) -> Failure:
-        """What became of it. A server that was up and was ended by somebody is not explained by a log in which its clients wrote."""
-        if served and end.seen.state == "exited" and not of_its_own(end.seen.exit_code):
-            diagnosis = Diagnosis(verdict="healthy")
-        else:
-            context = replace(
-                context_of(plan),
-                idle_seconds=end.idle_seconds if end.lives else None,
-                ended=of_its_own(end.seen.exit_code),
-                served=served,
-            )
-            diagnosis = diagnose_log(watch.log_lines(), context=context, patches=self._patches)
+    def _diagnosis(self, plan: Plan, end: _End, watch: Watch, shown: Progress, past: Past) -> Diagnosis:
+        """What its log says of it. A server that was up and was ended by somebody is not explained by a log in which its
+        clients wrote; one that we have just started and that failed our own first completion had none."""
+        at_its_start = past == "new" and end.answer is not None
+        if shown.serves and end.ended_from_outside and not at_its_start:
+            return Diagnosis(verdict="healthy")
+        context = replace(
+            context_of(plan),
+            idle_seconds=end.idle_seconds if end.lives else None,
+            ended=end.by_itself,
+            served=shown.serves,
+        )
+        return diagnose_log(watch.log_lines(), context=context, patches=self._patches)
+
+    def _failure(self, plan: Plan, launch: int, end: _End, diagnosis: Diagnosis, watch: Watch) -> Failure:
+        """What became of it, on record."""
         judged = self._judged(launch, end.seen, diagnosis, watch)
         diagnosis = judged.diagnosis
         failure = Failure(

@@ -111,12 +111,13 @@ def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> Deploy
         how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
         return BudgetSpent("not_ready", f"{what} {how}; {last}", next_command=logs)
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
+    cause = failure.cause.rstrip(".")
     if failure.hung:
-        hangs = f"{what} hangs: {failure.cause}. It goes on{bundle}"
+        hangs = f"{what} hangs: {cause}. It goes on{bundle}"
         return BudgetSpent("no_completion", hangs, next_command=onward)
     return UnknownFailure(
         "unknown_cause",
-        f"{what} failed and no patch knows the cause: {failure.cause}{bundle}",
+        f"{what} failed and no patch knows the cause: {cause}{bundle}",
         next_command=onward,
     )
 

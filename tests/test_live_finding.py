@@ -58,6 +58,19 @@ def test_an_engine_that_failed_and_lingers_is_not_waited_for(
     assert results == ["failed", "healthy"]
 
 
+def test_an_engine_that_dies_of_the_first_completion_is_explained_whatever_its_exit_status(
+    changed: Callable[[str, str, str], Case],
+) -> None:
+    ending = 'Waiting for application shutdown.")\n        os._exit('
+    case = changed("api_server", f"{ending}1)", f"{ending}0)")
+    case.fault("first-request")
+    left = case.deploy("PLAYBOOK", "--json")
+    assert left.code == 6, left.out + left.err
+    (finding,) = left.of("finding")
+    assert finding["diagnosis"]["verdict"] == "fault"
+    assert "illegal memory access" in finding["diagnosis"]["root_cause"]["text"]
+
+
 def test_a_failure_that_is_survived_is_not_acted_upon(
     changed: Callable[[str, str, str], Case], monkeypatch: pytest.MonkeyPatch
 ) -> None:
