@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 
 from orchestrator.cli.main import COMMANDS, cli
-from orchestrator.playbook import PlaybookFile
-from orchestrator.remedy.patch import Patch
+from orchestrator.patches.patch import Patch
+from orchestrator.playbook.playbook import PlaybookFile
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -17,7 +17,7 @@ from typing import Any
 
 # The command imports it in a thread of its own. pytest rewrites each module at its first import, and Python 3.11 cannot
 # parse in two threads at once ("AST constructor recursion depth mismatch").
-import orchestrator.deployment  # noqa: F401
+import orchestrator.loop.deployment  # noqa: F401
 from orchestrator.cli.main import run
 from tests.sshd import Sshd
 

@@ -26,7 +26,9 @@ Way = Literal["kill", "closed", "interrupt"]
 WAYS: tuple[Way, ...] = ("kill", "closed", "interrupt")
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["tests.striking", "orchestrator.deployment", "orchestrator.ssh.connect"])
+_FORKS.set_forkserver_preload(
+    ["tests.striking", "orchestrator.loop.deployment", "orchestrator.hosts.connect"]
+)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.source import Unknown
-from orchestrator.journal import History, fold
-from orchestrator.survey import Checkpoint, Observed, Survey
+from orchestrator.survey.journal import History, fold
+from orchestrator.survey.survey import Checkpoint, Observed, Survey
 
 UNASKED = Unknown("not_asked", "not asked")
 

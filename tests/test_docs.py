@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")

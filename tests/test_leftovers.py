@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from orchestrator.errors import (
+from orchestrator.base.errors import (
     CheckpointError,
     DeployError,
     HostError,
@@ -17,7 +17,7 @@ from orchestrator.errors import (
     UsageError,
     mistake,
 )
-from orchestrator.leftovers import names_what_lives
+from orchestrator.loop.leftovers import names_what_lives
 from tests.report.test_error import LEFT
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import progress
 from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.live import Live
-from orchestrator.progress import Progress
+from orchestrator.launch import progress
+from orchestrator.launch.progress import Progress
 from tests import stand_in, tiny_mla
 from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engine import vigil
-from orchestrator.engine.server import Server
+from orchestrator.launch import vigil
+from orchestrator.launch.server import Server
 from orchestrator.on_host import launches, procs
 from tests.deploy import Left
 from tests.deployments import Case

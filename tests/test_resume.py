@@ -17,8 +17,8 @@ from typing import Literal
 
 import pytest
 
-from orchestrator.journal import fold
 from orchestrator.on_host import launches, stop
+from orchestrator.survey.journal import fold
 from tests import stand_in
 from tests.deployments import REPOSITORY, Case, original
 from tests.hub import Hub

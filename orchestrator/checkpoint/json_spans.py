@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.errors import CheckpointError
+from orchestrator.base.errors import CheckpointError
 
 Path = tuple[str | int, ...]
 """Where a value stands: member names and array indexes from the top."""

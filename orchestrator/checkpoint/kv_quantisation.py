@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from packaging.version import Version
 
+from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint import json_spans
-from orchestrator.errors import CheckpointError
 
 CONFIG = "config.json"
 SIDECAR = "hf_quant_config.json"

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from orchestrator.data_folders import Kind, data_folders
+from orchestrator.base.data_folders import Kind, data_folders
 
 SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 DEEPEST_INCLUDE = 4
@@ -38,7 +38,7 @@ def ids(ctx: click.Context, parameter: click.Parameter | None, typed: str) -> li
 
 
 def consents(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
-    from orchestrator.consents import CONSENTS
+    from orchestrator.base.consents import CONSENTS
 
     return _starting(typed, CONSENTS)
 

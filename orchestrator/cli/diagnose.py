@@ -15,7 +15,7 @@ from orchestrator.cli import complete, values
 if TYPE_CHECKING:
     from orchestrator.diagnosis.engine import Context
     from orchestrator.diagnosis.verdict import Diagnosis
-    from orchestrator.remedy.patch import Patch
+    from orchestrator.patches.patch import Patch
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 
@@ -63,9 +63,9 @@ def diagnose(
 
     Exit code: 0 healthy or starting, 6 a known fault, 7 an unknown one, 8 a hang.
     """
-    from orchestrator import log_file
+    from orchestrator.base import log_file
     from orchestrator.diagnosis import engine
-    from orchestrator.remedy import catalogue
+    from orchestrator.patches import catalogue
 
     if bundle:
         _require_file(file)
@@ -94,7 +94,7 @@ def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
 
 def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool) -> Diagnosis:
     """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
-    from orchestrator import log_file
+    from orchestrator.base import log_file
     from orchestrator.diagnosis.live import Live
 
     live = Live(context, known)
@@ -110,7 +110,7 @@ def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool
 
 
 def _require_file(file: str) -> None:
-    from orchestrator.errors import UsageError
+    from orchestrator.base.errors import UsageError
 
     if file == "-" or Path(file).is_fifo():
         raise UsageError(
@@ -121,7 +121,7 @@ def _require_file(file: str) -> None:
 
 
 def _bundle(file: str, found: Diagnosis) -> Path:
-    from orchestrator import bundle
+    from orchestrator.base import bundle
     from orchestrator.on_host.secrets import redact
 
     documents = {"diagnosis": found.model_dump(mode="json")}

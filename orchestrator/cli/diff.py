@@ -10,7 +10,7 @@ import click
 from orchestrator.cli.options import Options, repairing_options, shared_options
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
 DIFFERENCES = 10
 

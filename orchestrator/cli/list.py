@@ -37,9 +37,9 @@ def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_
 
 
 def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
-    from orchestrator import playbook
-    from orchestrator.data_folders import data_folders
-    from orchestrator.errors import UsageError
+    from orchestrator.base.data_folders import data_folders
+    from orchestrator.base.errors import UsageError
+    from orchestrator.playbook import playbook
 
     for name, path in playbook.names(data_folders("playbooks", folders)).items():
         row: dict[str, Any] = {"playbook": name, "file": str(path)}
@@ -56,8 +56,8 @@ def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
 
 
 def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
-    from orchestrator.data_folders import data_folders
-    from orchestrator.remedy import catalogue
+    from orchestrator.base.data_folders import data_folders
+    from orchestrator.patches import catalogue
 
     patches, broken = catalogue.survey(data_folders("patches", folders))
     for patch in sorted(patches, key=lambda patch: (patch.category, patch.id)):

@@ -14,7 +14,7 @@ from orchestrator.cli import values
 from orchestrator.cli.options import Options, shared_options
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy logs kimi-k2.5 --host 10.1.230.174 -f")
@@ -44,8 +44,8 @@ def logs(
     On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
     pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
     """
+    from orchestrator.base.errors import UsageError
     from orchestrator.cli.session import on_each_host
-    from orchestrator.errors import UsageError
     from orchestrator.report.choose import on_terminal
 
     if explain and (follow or lines is not None or raw):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import __version__
+from orchestrator.base.errors import DeployError, mistake
 from orchestrator.cli import process
-from orchestrator.errors import DeployError, mistake
 from orchestrator.on_host import secrets
 
 if TYPE_CHECKING:

@@ -78,7 +78,7 @@ def repairing_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def call(*arguments: Any, **given: Any) -> Any:
-        from orchestrator.limits import Limits
+        from orchestrator.base.limits import Limits
 
         limits = Limits(given.pop("max_attempts"), given.pop("timeout"))
         return verb(*arguments, limits=limits, predict=not given.pop("no_predict"), **given)

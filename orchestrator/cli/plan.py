@@ -10,8 +10,8 @@ import click
 from orchestrator.cli.options import Options, repairing_options, shared_options
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment
-    from orchestrator.plan import Goal
+    from orchestrator.loop.deployment import Deployment
+    from orchestrator.plan.plan import Goal
 
 
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")

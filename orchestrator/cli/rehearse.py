@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.base.errors import DeployError
 from orchestrator.cli import complete
 from orchestrator.cli.options import FOLDER, Options
-from orchestrator.errors import DeployError
 
 if TYPE_CHECKING:
     from orchestrator.rehearsal.box import Box
@@ -161,10 +161,10 @@ def _labelled(label: str, text: str) -> list[str]:
 
 def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
     """`deploy up` as it is, on the host in the box."""
+    from orchestrator.base.limits import Limits
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
-    from orchestrator.limits import Limits
+    from orchestrator.loop.deployment import Deployment
 
     options = Options(
         playbook=box.playbook.name,
@@ -225,9 +225,9 @@ def _real_engine(as_json: bool) -> str:
 
 
 def _install(as_json: bool) -> str:
+    from orchestrator.base.events import Report
     from orchestrator.rehearsal import cpu_engine
     from orchestrator.report.choose import display
-    from orchestrator.report.events import Report
 
     with display(sys.stdout, as_json=as_json, several_hosts=False) as shown:
         with Report(shown, HOST).step("engine", f"{cpu_engine.PACKAGE} into {cpu_engine.folder()}") as step:
@@ -237,8 +237,8 @@ def _install(as_json: bool) -> str:
 
 
 def _tell(as_json: bool, text: str, **data: Any) -> None:
+    from orchestrator.base.events import Report
     from orchestrator.report.choose import display
-    from orchestrator.report.events import Report
 
     with display(sys.stdout, as_json=as_json, several_hosts=False) as shown:
         Report(shown, HOST).emit("note", text, **data)

@@ -9,7 +9,7 @@ import click
 from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
 
 @click.command(epilog="Example:  deploy remediate kimi-k2.5 --host 10.1.230.174 --no-launch")

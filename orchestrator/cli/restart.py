@@ -18,7 +18,7 @@ def restart(options: Options, dry_run: bool, **wishes: Any) -> int:
     from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host
     from orchestrator.cli.stop import would_stop
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:

@@ -30,7 +30,7 @@ def revert(
     A launch that runs keeps what it read at its start until it is restarted.
     """
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from orchestrator.base.errors import DeployError, UsageError, mistake
 from orchestrator.cli.options import Options
-from orchestrator.errors import DeployError, UsageError, mistake
 from orchestrator.on_host.secrets import brief, remember
 
 if TYPE_CHECKING:
-    from orchestrator.deployment import Deployment
-    from orchestrator.limits import Limits
-    from orchestrator.plan import Wishes
-    from orchestrator.playbook import Playbook
-    from orchestrator.report.events import Display
+    from orchestrator.base.events import Display
+    from orchestrator.base.limits import Limits
+    from orchestrator.loop.deployment import Deployment
+    from orchestrator.plan.plan import Wishes
+    from orchestrator.playbook.playbook import Playbook
 
 Work = Callable[["Deployment"], "int | None"]
 
@@ -48,8 +48,8 @@ def on_each_host(
 
     What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
-    from orchestrator.plan import Wishes
-    from orchestrator.remedy import catalogue
+    from orchestrator.patches import catalogue
+    from orchestrator.plan.plan import Wishes
 
     playbook = find_playbook(options)
     patches = catalogue.load_all(options.patches)
@@ -97,9 +97,9 @@ def find_playbook(options: Options) -> Playbook:
     A consent to run the checkpoint's code was given for a repository, a revision and the place that they come from: it
     does not carry over to others that an option names.
     """
-    from orchestrator import playbook as playbooks
+    from orchestrator.base.data_folders import data_folders
     from orchestrator.cli.main import COMMANDS
-    from orchestrator.data_folders import data_folders
+    from orchestrator.playbook import playbook as playbooks
 
     try:
         written = playbooks.find(options.playbook, data_folders("playbooks", options.playbooks))
@@ -140,7 +140,7 @@ def _know_secrets(playbook: Playbook, hosts: Sequence[str]) -> None:
 
 
 def _on_host(job: _Job, name: str) -> int:
-    from orchestrator.report.events import Report
+    from orchestrator.base.events import Report
 
     options, playbook = job.options, job.playbook
     report = Report(job.shown, name)
@@ -150,13 +150,13 @@ def _on_host(job: _Job, name: str) -> int:
         playbook = playbook.model_copy(update={"checkpoint": checkpoint})
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         # Imported while the host is waited for; the import below waits for this one to end.
-        threading.Thread(target=import_module, args=("orchestrator.deployment",), daemon=True).start()
-        from orchestrator.ssh.connect import open_host
+        threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()
+        from orchestrator.hosts.connect import open_host
 
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
         from orchestrator.cli.typed import again
-        from orchestrator.deployment import Deployment
+        from orchestrator.loop.deployment import Deployment
 
         host.other_python = playbook.engine.python
         asker = _asker(options, job.shown)

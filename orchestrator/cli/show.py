@@ -18,12 +18,12 @@ FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="one JSON object, defaults filled in")
 def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_json: bool) -> None:
     """Show a playbook or a patch: its file, or as one JSON object what the program reads in it."""
-    from orchestrator import playbook
-    from orchestrator.data_folders import data_folders
-    from orchestrator.errors import UsageError
+    from orchestrator.base.data_folders import data_folders
+    from orchestrator.base.errors import UsageError
+    from orchestrator.base.yaml_file import text
+    from orchestrator.playbook import playbook
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
-    from orchestrator.yaml_file import text
 
     patch = _patch_file(name, data_folders("patches", patches))
     try:
@@ -51,9 +51,9 @@ def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
 
 
 def _patch_json(path: Path) -> str:
-    from orchestrator.remedy.patch import Patch
+    from orchestrator.base.yaml_file import load_model
+    from orchestrator.patches.patch import Patch
     from orchestrator.report.json_lines import json_line
-    from orchestrator.yaml_file import load_model
 
     patch = load_model(path, Patch, code="invalid_patch")
     return json_line({"kind": "patch", **patch.model_dump(mode="json")})

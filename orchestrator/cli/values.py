@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from orchestrator.errors import UsageError
+from orchestrator.base.errors import UsageError
 from orchestrator.on_host.secrets import brief
 
 LONGEST_SECONDS = 30 * 24 * 3600.0
@@ -39,7 +39,7 @@ class Seconds(click.ParamType[float]):
 
 def consents(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names given with --consent, each a consent that there is."""
-    from orchestrator.consents import known
+    from orchestrator.base.consents import known
 
     return known(names)
 

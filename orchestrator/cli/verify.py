@@ -18,7 +18,7 @@ def verify(options: Options, deep: bool) -> int:
     Leaves with 5 and names each bad file and why.
     """
     from orchestrator.cli.session import on_each_host
-    from orchestrator.deployment import Deployment
+    from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         verdict = deployment.verify(deep=deep)

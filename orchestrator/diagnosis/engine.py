@@ -18,18 +18,11 @@ from orchestrator.diagnosis.matching import Recognised, Scene, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
-from orchestrator.diagnosis.startup import arguments_of
-from orchestrator.diagnosis.verdict import (
-    Diagnosis,
-    Evidence,
-    Finding,
-    Folded,
-    ProposedAction,
-    Remedy,
-    RootCause,
-)
-from orchestrator.remedy import propose
-from orchestrator.remedy.patch import Patch
+from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
+from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.patches import propose
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import ProposedAction
 
 __all__ = [
     "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.diagnosis.literals import SHORTEST_WORD, words_of
+from orchestrator.patches.literals import SHORTEST_WORD, words_of
 
 try:
     import hyperscan

@@ -14,7 +14,8 @@ from orchestrator.diagnosis.incidents import Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
 from orchestrator.diagnosis.standstill import TAIL_LINES
-from orchestrator.diagnosis.startup import PHASES, StartUp
+from orchestrator.diagnosis.startup import StartUp
+from orchestrator.engines.vllm.phases import PHASES
 
 _KEPT = 200
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")

@@ -14,7 +14,7 @@ from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis
-from orchestrator.remedy.patch import Patch
+from orchestrator.patches.patch import Patch
 
 
 class Live:

@@ -11,10 +11,10 @@ from typing import Literal
 from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.lines import Line
-from orchestrator.diagnosis.literals import search
-from orchestrator.remedy.match import Match
-from orchestrator.remedy.patch import Patch
-from orchestrator.remedy.wanted import Confidence, fits, launch_fits, settings_fit
+from orchestrator.patches.literals import search
+from orchestrator.patches.match import Match
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.wanted import Confidence, fits, launch_fits, settings_fit
 
 During = Literal["start", "request", "hang"]
 _ALTERNATIVES = {"phase", "compute_cap", "forced"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from orchestrator.diagnosis.lines import Line
-from orchestrator.diagnosis.literals import search
-from orchestrator.remedy.patch import Patch
+from orchestrator.patches.literals import search
+from orchestrator.patches.patch import Patch
 
 _KEPT = 16
 """Lines kept of each expression: what a patch asks is whether there is one, and which was the first."""

@@ -9,22 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from orchestrator.diagnosis.lines import Line
-
-PHASES = (
-    "starting",
-    "configuring",
-    "starting engine",
-    "starting workers",
-    "downloading",
-    "loading weights",
-    "profiling",
-    "compiling",
-    "allocating kv cache",
-    "capturing graphs",
-    "starting server",
-    "up",
-)
-"""In the order in which a launch passes them; some are skipped (no graphs with --enforce-eager)."""
+from orchestrator.engines.vllm.phases import PHASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,19 +256,6 @@ class StartUp:
                     for found in _FLAG.finditer(text)
                 }
             )
-
-
-def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:
-    """The options of a command line, by name with underscores; a switch has the value "True"."""
-    found: dict[str, str] = {}
-    for here, following in zip(argv, (*argv[1:], "--"), strict=True):
-        if not here.startswith("--"):
-            continue
-        name, given, value = here[2:].partition("=")
-        found[name.replace("-", "_")] = (
-            value if given else "True" if following.startswith("--") else following
-        )
-    return MappingProxyType(found)
 
 
 def _settings(text: str) -> dict[str, str]:

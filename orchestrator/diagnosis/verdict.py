@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field
 
-from orchestrator.remedy.patch import Category
-from orchestrator.remedy.wanted import Confidence
+from orchestrator.patches.patch import Category
+from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.patches.wanted import Confidence
 
 Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
 
@@ -37,38 +37,6 @@ class Finding(_Frozen):
     title: str
     explanation: str
     confidence: Confidence
-
-
-class ProposedAction(_Frozen):
-    """One action; a key that its kind does not have is absent in JSON, `value: null` is a value."""
-
-    kind: Literal["config", "flag", "env", "cleanup", "redownload", "install"]
-    name: str | None = None
-    file: str | None = None
-    path: str | None = None
-    op: Literal["set", "remove"] | None = None
-    value: Any = None
-    edit: str | None = Field(default=None, exclude=True)
-    """The named edit of which a config action is a part."""
-
-    @model_serializer(mode="wrap")
-    def _only_what_is_set(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {key: value for key, value in whole(self).items() if key in self.model_fields_set}
-
-
-class Way(_Frozen):
-    """One alternative of a remedy. `consents` are those without which it is not taken, `conflicts` the patches
-    beside which it is not taken, each with the reason."""
-
-    actions: tuple[ProposedAction, ...]
-    cost: str = ""
-    consents: tuple[str, ...] = ()
-    conflicts: Mapping[str, str] = Field(default_factory=dict)
-
-    @property
-    def automatic(self) -> bool:
-        """Whether it may be taken without asking anybody."""
-        return not self.consents and all(action.kind != "install" for action in self.actions)
 
 
 class Remedy(_Frozen):

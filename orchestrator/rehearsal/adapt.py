@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.playbook import Playbook
+from orchestrator.playbook.playbook import Playbook
 from orchestrator.rehearsal.stand_in import VERSION
 
 ENVIRONMENT = "~/ml-env"

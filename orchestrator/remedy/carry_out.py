@@ -6,15 +6,15 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.errors import CheckpointError
+from orchestrator.base.errors import CheckpointError
+from orchestrator.base.events import Report
 from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.gpu_room import Shortage, holders
-from orchestrator.outlook import gpu_shortage
-from orchestrator.plan import Plan
-from orchestrator.remedy.change import Change
-from orchestrator.report.events import Report
-from orchestrator.ssh.host import Host
-from orchestrator.survey import Survey
+from orchestrator.hosts.host import Host
+from orchestrator.plan.change import Change
+from orchestrator.plan.gpu_room import Shortage, holders
+from orchestrator.plan.outlook import gpu_shortage
+from orchestrator.plan.plan import Plan
+from orchestrator.survey.survey import Survey
 
 GPU_WAIT_SECONDS = 60.0
 DEADLINE_SECONDS = 300.0

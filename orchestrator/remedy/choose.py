@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.diagnosis.engine import Diagnosis
-from orchestrator.engine.sizing import Fit
-from orchestrator.journal import AppliedPatch
-from orchestrator.outlook import with_consequences
-from orchestrator.plan import Plan, Wishes
-from orchestrator.remedy.change import Change, answering
-from orchestrator.survey import Survey
+from orchestrator.engines.vllm.sizing import Fit
+from orchestrator.plan.change import Change, answering
+from orchestrator.plan.outlook import with_consequences
+from orchestrator.plan.plan import Plan, Wishes
+from orchestrator.survey.journal import AppliedPatch
+from orchestrator.survey.survey import Survey
 
 
 @dataclass(frozen=True)

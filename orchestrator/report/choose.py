@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from orchestrator.report.events import Display
+from orchestrator.base.events import Display
 from orchestrator.report.layout import WIDEST, WIDTH, Line, plain
 
 UNABLE = ("", "dumb", "unknown")

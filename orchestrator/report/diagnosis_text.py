@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from orchestrator.diagnosis.verdict import Diagnosis, ProposedAction
+from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.patches.proposal import ProposedAction
 from orchestrator.report.layout import WIDTH, Line, Role, wrapped
 from orchestrator.report.panel import condensed
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.errors import DeployError, UsageError
+from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.report.layout import WIDTH, Line, plain, visible, wrapped
 
 LEAST_GAP = 2

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, TextIO
 
+from orchestrator.base.events import Event
 from orchestrator.on_host.secrets import redacted
-from orchestrator.report.events import Event
 
 
 def json_line(value: Any) -> str:

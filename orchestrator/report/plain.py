@@ -14,18 +14,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
 
-from orchestrator.report.events import Event
-from orchestrator.report.layout import (
-    WIDTH,
-    Line,
-    duration,
-    finished,
-    plain,
-    prefix_of,
-    rounded,
-    step_head,
-    wrapped,
-)
+from orchestrator.base.amounts import duration, rounded
+from orchestrator.base.events import Event
+from orchestrator.report.blocks import finished
+from orchestrator.report.layout import WIDTH, Line, plain, prefix_of, step_head, wrapped
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import Going, UnderWay
 

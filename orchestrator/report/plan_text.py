@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from orchestrator.report.layout import decimal, plain, wrapped
+from orchestrator.base.amounts import decimal
+from orchestrator.report.layout import plain, wrapped
 
 if TYPE_CHECKING:
-    from orchestrator.plan import Plan
+    from orchestrator.plan.plan import Plan
 
 WIDTH = 80
 

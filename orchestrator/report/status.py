@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.report.layout import Line, Role, duration, visible, wrapped
+from orchestrator.base.amounts import duration
+from orchestrator.report.layout import Line, Role, visible, wrapped
 from orchestrator.report.panel import condensed
 
 State = Mapping[str, Any]

@@ -12,8 +12,10 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.report.events import Event
-from orchestrator.report.layout import WIDEST, Line, Role, duration, finished, prefix_of, step_head, visible
+from orchestrator.base.amounts import duration
+from orchestrator.base.events import Event
+from orchestrator.report.blocks import finished
+from orchestrator.report.layout import WIDEST, Line, Role, prefix_of, step_head, visible
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import Going, UnderWay
 

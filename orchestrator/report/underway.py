@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.report.events import Event
-from orchestrator.report.layout import fraction, rounded
+from orchestrator.base.amounts import rounded
+from orchestrator.base.events import Event
+from orchestrator.report.layout import fraction
 
 
 @dataclass

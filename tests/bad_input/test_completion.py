@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import attempt
-from orchestrator.engine import server
+from orchestrator.launch import attempt, server
 from tests.bad_input.refused import ONE_CARD, engine_that_first
 from tests.deployments import Case
 

@@ -1,4 +1,4 @@
-"""What stops a command before it has reached the host; `tests/ssh` has every shade of it."""
+"""What stops a command before it has reached the host; `tests/hosts` has every shade of it."""
 
 from __future__ import annotations
 

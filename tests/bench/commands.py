@@ -26,8 +26,8 @@ BAR = 0.5
 COMMANDS = 20
 OURS = """
 import sys, time
-from orchestrator.ssh.connect import open_host
-import orchestrator.ssh.hops
+from orchestrator.hosts.connect import open_host
+import orchestrator.hosts.hops
 began = time.monotonic()
 alias, config, count = sys.argv[1:]
 with open_host(alias, ssh_config=config) as host:

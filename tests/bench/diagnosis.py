@@ -20,11 +20,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose_log
-from orchestrator.diagnosis.literals import words_of
 from orchestrator.diagnosis.live import Live
-from orchestrator.remedy import catalogue
+from orchestrator.patches import catalogue
+from orchestrator.patches.literals import words_of
 
 SERVING = (
     b"(APIServer pid=2471) INFO 02-20 21:35:%02d [loggers.py:127] Engine 000: Avg prompt throughput: %d.3 tokens/s, Avg"

@@ -16,13 +16,13 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from orchestrator.data_folders import shipped
-from orchestrator.diagnosis.literals import constants, parser
-from orchestrator.remedy import catalogue
+from orchestrator.base.data_folders import shipped
+from orchestrator.patches import catalogue
+from orchestrator.patches.literals import constants, parser
 
 MODULES = (
     "diagnosis.engine", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
-    "diagnosis.selector", "diagnosis.standstill", "diagnosis.startup", "bundle", "remedy.formula",
+    "diagnosis.selector", "diagnosis.standstill", "diagnosis.startup", "base.bundle", "patches.formula",
 )  # fmt: skip
 """Those whose expressions read what somebody else wrote."""
 _REPEATS = (constants.MAX_REPEAT, constants.MIN_REPEAT)

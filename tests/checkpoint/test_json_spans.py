@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint import json_spans
-from orchestrator.errors import CheckpointError
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8)
 DOCUMENTS = st.recursive(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype, unified_diff
-from orchestrator.errors import CheckpointError
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 EDITED = [case for case in CASES if json.loads((case / "expected.json").read_text()).get("edits")]

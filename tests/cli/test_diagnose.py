@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from orchestrator import log_file
+from orchestrator.base import log_file
+from orchestrator.base.errors import UsageError
 from orchestrator.cli.diagnose import diagnose
-from orchestrator.errors import UsageError
 
 CASES = Path(__file__).parents[1] / "diagnosis" / "cases"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.base.data_folders import shipped
 from orchestrator.cli.main import run
-from orchestrator.data_folders import shipped
 
-BASE = Path(__file__).parents[1] / "playbooks" / "base.yaml"
+BASE = Path(__file__).parents[1] / "playbook" / "cases" / "base.yaml"
 
 
 @pytest.fixture

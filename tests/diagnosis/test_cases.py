@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import diagnose_log
-from orchestrator.remedy import catalogue
-from orchestrator.remedy.patch import Patch
+from orchestrator.patches import catalogue
+from orchestrator.patches.patch import Patch
 from tests.diagnosis.labels import CASES, context, expected, log, wrong
 
 PATCHES = catalogue.load([shipped("patches")])

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose
 from orchestrator.diagnosis.verdict import Diagnosis
-from orchestrator.remedy import catalogue
+from orchestrator.patches import catalogue
 
 CASES = Path(__file__).parent / "cases"
 PATCHES = catalogue.load([shipped("patches")])

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.lines import LONGEST
-from orchestrator.remedy import catalogue
+from orchestrator.patches import catalogue
 from tests.bench.expressions import attacks, of_the_code
 
 PATCHES = catalogue.load([shipped("patches")])

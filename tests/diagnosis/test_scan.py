@@ -10,9 +10,9 @@ from orchestrator.diagnosis import gate, lines
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following
-from orchestrator.diagnosis.literals import words_of
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
+from orchestrator.patches.literals import words_of
 from tests.diagnosis.labels import CASES
 from tests.diagnosis.test_cases import PATCHES
 

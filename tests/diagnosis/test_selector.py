@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.matching import Scene, recognise
-from orchestrator.remedy import catalogue
+from orchestrator.patches import catalogue
 
 REFUSALS: list[dict[str, Any]] = [
     json.loads(line)

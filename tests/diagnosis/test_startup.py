@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.diagnosis.lines import read
-from orchestrator.diagnosis.startup import PHASES, Phase, StartUp, arguments_of
+from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.engines.vllm.phases import PHASES
 
 CASES = Path(__file__).parent / "cases"
 

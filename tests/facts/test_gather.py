@@ -17,7 +17,7 @@ from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology
-from orchestrator.ssh.local import LocalHost
+from orchestrator.hosts.local import LocalHost
 
 SMI = """#!/bin/sh
 case "$*" in

@@ -16,26 +16,27 @@ from typing import Any
 
 import safetensors
 
-from orchestrator import playbook, yaml_text
+from orchestrator.base import yaml_text
+from orchestrator.base.errors import CheckpointError, DeployError, UsageError
+from orchestrator.base.yaml_file import load_model
 from orchestrator.checkpoint import architecture, kv_quantisation
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.selector import parse as parse_refusal
-from orchestrator.engine import sizing
-from orchestrator.errors import CheckpointError, DeployError, UsageError
+from orchestrator.engines.vllm import sizing
 from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, topology
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Said, Unknown
-from orchestrator.journal import fold, sound, usual_seconds
+from orchestrator.hosts.answers import Program, read_line
 from orchestrator.on_host import gpu_memory, in_use, inspect_checkpoint, listeners, state, verify
 from orchestrator.on_host.shards import Broken, shard_tensors
-from orchestrator.remedy.catalogue import load_all
-from orchestrator.remedy.patch import Patch
+from orchestrator.patches.catalogue import load_all
+from orchestrator.patches.patch import Patch
+from orchestrator.playbook import playbook
 from orchestrator.report import history
-from orchestrator.ssh.answers import Program, read_line
-from orchestrator.survey import checkpoint
-from orchestrator.yaml_file import load_model
+from orchestrator.survey.journal import fold, sound, usual_seconds
+from orchestrator.survey.survey import checkpoint
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -223,7 +224,7 @@ def _is_plain(value: Any) -> None:
 
 @cache
 def _base() -> playbook.Playbook:
-    return playbook.load(TESTS / "playbooks" / "base.yaml")
+    return playbook.load(TESTS / "playbook" / "cases" / "base.yaml")
 
 
 def overridden(data: bytes) -> None:
@@ -352,8 +353,8 @@ TARGETS = {
     "edits": Target(edited, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),
     "checkpoint": Target(described, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),
     "shards": Target(headers, _nothing, (*JSON, *CONFIG, b"\x08\0\0\0\0\0\0\0")),
-    "yaml": Target(loaded, _files("playbooks/*.yaml", "patches/*.yaml", "tests/playbooks/**/*.yaml", largest=1000), YAML),
-    "overrides": Target(overridden, _files("tests/playbooks/*.yaml"), (*YAML, b"arguments.", b"environment.", b"=")),
+    "yaml": Target(loaded, _files("playbooks/*.yaml", "patches/*.yaml", "tests/playbook/cases/**/*.yaml", largest=1000), YAML),
+    "overrides": Target(overridden, _files("tests/playbook/cases/*.yaml"), (*YAML, b"arguments.", b"environment.", b"=")),
     "journal": Target(journals, _nothing, (*JSON, *RECORDS, b"\n", b'"2026-02-20T21:00:00Z"')),
     "facts": Target(facts, _files("tests/facts/cases/*/*.txt"), GPUS),
 }  # fmt: skip

@@ -20,8 +20,8 @@ import huggingface_hub.constants
 import pytest
 
 from orchestrator.checkpoint.kv_quantisation import plan_edits
+from orchestrator.hosts import ship
 from orchestrator.on_host import download, hub_fetch, verify
-from orchestrator.ssh import ship
 from tests import tiny_mla
 from tests.hub import Hub
 from tests.waiting import PATIENCE_SECONDS, eventually

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.hosts.connect import open_host
+from orchestrator.hosts.host import Host
 from orchestrator.rehearsal.ssh_server import SshServer
-from orchestrator.ssh.connect import open_host
-from orchestrator.ssh.host import Host
 from tests.sshd import HOST_PATH
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import UsageError
+from orchestrator.base.errors import UsageError
 from orchestrator.rehearsal import Box
 from orchestrator.rehearsal.pytest_plugin import StartBox, rehearsal_host
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator import progress
 from orchestrator.cli import main
+from orchestrator.launch import progress
 from orchestrator.on_host import procs
 from orchestrator.rehearsal import faults
 from tests.waiting import PATIENCE_SECONDS, running

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-from tests.ssh.conftest import test_programs as test_programs
-from tests.ssh.test_contract import *  # noqa: F403
+from tests.hosts.conftest import test_programs as test_programs
+from tests.hosts.test_contract import *  # noqa: F403

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator import playbook as playbooks
-from orchestrator.data_folders import shipped
-from orchestrator.errors import CheckpointError
-from orchestrator.plan import Wishes, make_plan
-from orchestrator.remedy import carry_out, catalogue
-from orchestrator.remedy.change import Change
-from orchestrator.report.events import Event, Report
-from orchestrator.ssh.local import LocalHost
+from orchestrator.base.data_folders import shipped
+from orchestrator.base.errors import CheckpointError
+from orchestrator.base.events import Event, Report
+from orchestrator.hosts.local import LocalHost
+from orchestrator.patches import catalogue
+from orchestrator.plan.change import Change
+from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.remedy import carry_out
 from tests.surveys import survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])

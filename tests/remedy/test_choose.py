@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from orchestrator import playbook as playbooks
-from orchestrator.data_folders import shipped
+from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
 from orchestrator.diagnosis.verdict import Remedy
-from orchestrator.plan import Wishes, make_plan
-from orchestrator.remedy import catalogue
+from orchestrator.patches import catalogue
+from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.playbook import playbook as playbooks
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding
-from orchestrator.survey import Survey
+from orchestrator.survey.survey import Survey
 from tests.surveys import FILES, WHOLE, survey
 
 PATCHES = catalogue.load([shipped("patches")])

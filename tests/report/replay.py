@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.report.events import Event
+from orchestrator.base.events import Event
 
 CASES = Path(__file__).parent / "cases"
 TICK = 0.25

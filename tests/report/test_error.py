@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import CheckpointError, LaunchFailed, UsageError
+from orchestrator.base.errors import CheckpointError, LaunchFailed, UsageError
 from orchestrator.report.error import error_lines, living
 from orchestrator.report.layout import plain
 

@@ -12,12 +12,12 @@ import click
 import pytest
 from rich.console import Console
 
+from orchestrator.base.errors import PreflightRefused
+from orchestrator.base.events import Event
 from orchestrator.cli import complete
 from orchestrator.cli.main import tell
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, RootCause
-from orchestrator.errors import PreflightRefused
 from orchestrator.report import choose, diagnosis_text, error, history, status
-from orchestrator.report.events import Event
 from orchestrator.report.json_lines import JsonLines, json_line
 from orchestrator.report.layout import Line, passage, plain
 from orchestrator.report.log_lines import whole

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.verdict import Diagnosis, Folded, ProposedAction, Remedy, RootCause, Way
-from orchestrator.remedy.change import answering
+from orchestrator.diagnosis.verdict import Diagnosis, Folded, Remedy, RootCause
+from orchestrator.patches.match import Match
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.plan.change import answering
 from orchestrator.remedy.choose import Decision
-from orchestrator.remedy.match import Match
-from orchestrator.remedy.patch import Patch
 from orchestrator.report.diagnosis_text import diagnosis_lines
 from orchestrator.report.panel import LONGEST_CAUSE, LONGEST_DIFF, condensed, finding, panel_text
 from tests.report.snapshots import check

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.report.events import Event
+from orchestrator.base.events import Event
 from orchestrator.report.plain import PlainLines
 from tests.report.replay import TICK, Clock, events, replay
 from tests.report.snapshots import check

@@ -14,7 +14,7 @@ IDLE = """
 import sys, threading, time
 from pathlib import Path
 from orchestrator.report.choose import display
-from orchestrator.report.events import Report
+from orchestrator.base.events import Report
 
 starved = 0.0
 def notice():

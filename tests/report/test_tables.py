@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.errors import PreflightRefused, UsageError
+from orchestrator.base.errors import PreflightRefused, UsageError
 from orchestrator.report import history, status
 from orchestrator.report.error import error_lines
 from orchestrator.report.layout import Line, plain

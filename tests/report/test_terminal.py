@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.report.events import Event
+from orchestrator.base.events import Event
 from orchestrator.report.terminal import Terminal
 from tests.report.replay import Clock, events, replay
 from tests.report.screen import Screen
@@ -123,7 +123,7 @@ def test_after_its_end_nothing_is_written() -> None:
 LONG_STEPS = """
 import sys, time
 from orchestrator.report.choose import display
-from orchestrator.report.events import Report
+from orchestrator.base.events import Report
 with display(sys.stdout, as_json=False, several_hosts=True) as shown:
     reports = [Report(shown, host) for host in ("gpu7", "gpu8")]
     for number in range(15):

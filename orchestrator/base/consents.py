@@ -1,0 +1,34 @@
+"""Which consents can a person give?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from orchestrator.base.errors import UsageError
+
+Consent = Literal[
+    "trust-remote-code",  # run Python that came with the checkpoint
+    "install",  # install a package on the host
+    "listen-openly",  # bind an address that other machines can reach
+    "foreign-folder",  # write in a folder that belongs to another user
+    "linger",  # ask logind to keep this user's processes after the last logout
+    "token-to-endpoint",  # send the Hub token to a mirror, or over plain http
+    "remove-older-shm",  # remove shared memory that was there before our launch
+]
+CONSENTS: tuple[str, ...] = get_args(Consent)
+
+
+def known(names: Sequence[str]) -> tuple[str, ...]:
+    """These names; UsageError("unknown_consent") with the nearest for one that nobody can give."""
+    for name in names:
+        if name not in CONSENTS:
+            near = difflib.get_close_matches(name.lower().replace("_", "-"), CONSENTS, n=1)
+            hint = f", did you mean {near[0]}?" if near else "."
+            raise UsageError(
+                "unknown_consent",
+                f"--consent {name[:60]!r}: there is no such consent{hint} Known: {', '.join(CONSENTS)}",
+                next_command="deploy up --help",
+            )
+    return tuple(names)

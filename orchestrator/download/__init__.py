@@ -1,0 +1,1 @@
+"""Getting a checkpoint onto a host."""

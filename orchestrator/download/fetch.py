@@ -1,0 +1,145 @@
+"""How is a download on the host started, joined and followed to its end?"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.base.amounts import decimal
+from orchestrator.base.errors import DeployError, Locked
+from orchestrator.base.events import Report, Step
+from orchestrator.download.progress import Fetched, Progress, Source, failure, read
+from orchestrator.hosts.host import Host
+from orchestrator.on_host.hub_token import HUB
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+FIRST_POLL_SECONDS = 0.1
+POLL_SECONDS = 1.0
+DOWNLOAD_CODES = (
+    "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
+    "hub_missing", "hub_not_found", "hub_unreachable", "permission",
+)  # fmt: skip
+
+
+def fetch(
+    host: Host,
+    playbook: Playbook,
+    report: Report,
+    found: Survey,
+    *,
+    consents: tuple[str, ...],
+    again: str,
+) -> Fetched:
+    """Fetch what the folder lacks; a download that is under way is joined, not started again.
+
+    Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason,
+    PreflightRefused where files or a folder of somebody else are in the way, Locked where the running download
+    is of something else.
+    """
+    endpoint = _endpoint(playbook)
+    source = Source(
+        playbook=playbook.name,
+        host=host.name,
+        repository=playbook.model.repository,
+        folder=found.checkpoint.folder,
+        endpoint=endpoint or found.hf_endpoint or HUB,
+        python=found.engine.executable if found.engine else playbook.engine.python,
+        again=again,
+    )
+    with report.step("download", f"asking the Hub for {source.repository}") as step:
+        answer = _start(host, playbook, found, source, endpoint, consents)
+        if answer["state"] == "running":
+            _require_the_same(answer["holder"] or {}, playbook, source)
+        started = time.monotonic()
+        pause = FIRST_POLL_SECONDS
+        while True:
+            value = read(answer["last"], source) if answer["last"] else None
+            if isinstance(value, Fetched):
+                step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
+                step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
+                if value.kept:
+                    kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
+                    report.emit("warning", kept, kept=list(value.kept))
+                return value
+            if answer["state"] not in ("started", "running"):
+                raise failure(
+                    "download_failed", f"the download ended without a word; see {answer['room']}", source
+                )
+            if isinstance(value, Progress) and value.total:
+                _tell(step, value, time.monotonic() - started)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_SECONDS)
+            answer = host.script("download", {"action": "status", "playbook": playbook.name})
+
+
+def _start(
+    host: Host,
+    playbook: Playbook,
+    found: Survey,
+    source: Source,
+    endpoint: str | None,
+    consents: tuple[str, ...],
+) -> dict[str, Any]:
+    request = {
+        "action": "start",
+        "playbook": playbook.name,
+        "repository": playbook.model.repository,
+        "revision": playbook.model.revision,
+        "folder": found.checkpoint.folder,
+        "ignore": list(playbook.checkpoint.ignore),
+        "endpoint": endpoint,
+        "token": _token(playbook),
+        "token_consent": "token-to-endpoint" in consents,
+        "foreign_folder": "foreign-folder" in consents,
+        "keep": sorted(found.patched),
+    }
+    try:
+        answer: dict[str, Any] = host.script(
+            "download", request, deadline=60.0, private=True, installed_beside=source.python
+        )
+    except DeployError as error:
+        if error.code in DOWNLOAD_CODES:
+            raise failure(error.code, error.message, source) from error
+        raise
+    return answer
+
+
+def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Source) -> None:
+    asked = {"repository": source.repository, "revision": playbook.model.revision, "folder": source.folder}
+    if any(holder.get(key) != value for key, value in asked.items()):
+        what = f"{holder.get('repository')} at {holder.get('revision')} into {holder.get('folder')}"
+        raise Locked(
+            "other_download",
+            f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.get('since')}",
+            next_command=f"deploy status {source.again}",
+        )
+
+
+def _token(playbook: Playbook) -> str | None:
+    """The playbook's HF_TOKEN (`--env HF_TOKEN`), or this person's own."""
+    setting = playbook.environment.get("HF_TOKEN")
+    return setting.plain if setting is not None else os.environ.get("HF_TOKEN")
+
+
+def _endpoint(playbook: Playbook) -> str | None:
+    """The playbook's HF_ENDPOINT, or this person's own; the host's stands where neither is set."""
+    setting = playbook.environment.get("HF_ENDPOINT")
+    return setting.plain if setting is not None else os.environ.get("HF_ENDPOINT")
+
+
+def _tell(step: Step, value: Progress, seconds: float) -> None:
+    done, total = decimal(value.bytes), decimal(value.total)
+    if done.split()[1] == total.split()[1]:
+        done = done.split()[0]
+    text = f"{done} of {total}, {value.files_done}/{value.files} files, {decimal(value.rate)}/s"
+    step.progress(
+        text,
+        bytes=value.bytes,
+        total=value.total,
+        rate=value.rate,
+        eta=value.eta_seconds,
+        waited=round(seconds),
+    )

@@ -1,1 +1,0 @@
-"""How is vLLM started, watched, asked and stopped, version by version?"""

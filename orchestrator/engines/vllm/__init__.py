@@ -1,0 +1,1 @@
+"""vLLM: its options, its sizes, what its settings mean."""

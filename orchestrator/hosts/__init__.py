@@ -1,0 +1,1 @@
+"""SSH hosts and this machine, driven alike."""

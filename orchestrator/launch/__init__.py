@@ -1,0 +1,1 @@
+"""One launch, followed to its first completion or its end."""

@@ -1,0 +1,152 @@
+"""Who ended a launch, as far as the host knows? Pure."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.diagnosis.incident import Raised, role_of
+from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
+from orchestrator.patches.patch import Patch
+
+OUT_OF_MEMORY = "host-out-of-memory"
+"""The patch that knows what the kernel's out-of-memory killer does."""
+GUESSED = "process-killed"
+"""The one that knows from the log alone that somebody sent SIGKILL."""
+KILLED = 128 + signal.SIGKILL
+_FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
+_HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What `on_host/ended.py` answered: who was killed since the launch began."""
+
+    exit_code: int | None = None
+    rebooted: bool = False
+    group: int | None = None
+    """Processes of the launch's control group that were killed for want of memory; None where nobody counts."""
+    machine: int | None = None
+    """The same for the whole machine."""
+    kernel: tuple[Mapping[str, Any], ...] | None = None
+    """Kills in the kernel's log: {pid, name, text}; None where it cannot be read."""
+
+    @classmethod
+    def read(cls, answer: Mapping[str, Any]) -> Ended:
+        kernel = answer["kernel"]
+        return cls(
+            exit_code=answer["exit_code"],
+            rebooted=answer["rebooted"],
+            group=answer["oom_kills"]["group"],
+            machine=answer["oom_kills"]["machine"],
+            kernel=None if kernel is None else tuple(kernel),
+        )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A diagnosis with what the host adds to it; `known` is that in words, "" where it adds nothing."""
+
+    diagnosis: Diagnosis
+    known: str = ""
+    from_outside: bool = False
+    """Whether SIGKILL ended it, nobody knows by whom, and nothing else explains the end: it may well not come again."""
+
+
+def named(log: Iterable[bytes]) -> dict[int, str]:
+    """The processes that a log's own headers name, by pid; what stands further inside a line is nobody's word."""
+    found = (match for line in log for match in _HEADER.findall(line))
+    return {int(pid): name.decode(errors="replace") for name, pid in found}
+
+
+def of_its_own(exit_code: int | None) -> bool:
+    """Whether the engine ended itself, by an error or a crash; None is what a supervisor leaves that was killed too."""
+    return exit_code not in (None, 0, *_FROM_OUTSIDE)
+
+
+def open_to_doubt(diagnosis: Diagnosis) -> bool:
+    """Whether the log alone does not settle the cause, so that it is worth asking the host."""
+    return diagnosis.finding is None or diagnosis.finding.confidence == "likely"
+
+
+def judge(diagnosis: Diagnosis, ended: Ended, ours: Mapping[int, str], patches: Sequence[Patch]) -> Judged:
+    """What is true of the end by log and host together; `ours` names the launch's processes by pid.
+
+    A kill is told as a fact where the kernel's log names a process of ours or the launch's own control group counts
+    one more, as likely where only the machine does.
+    """
+    if ended.rebooted:
+        return Judged(diagnosis, "the machine was started anew since the launch began")
+    guessed = diagnosis.finding is not None and diagnosis.finding.patch == GUESSED
+    if diagnosis.finding is not None and not guessed:
+        return Judged(diagnosis)
+    kills = ended.kernel or ()
+    if ended_ours := [kill for kill in kills if kill["pid"] in ours]:
+        first = ended_ours[0]
+        return _by_the_kernel(diagnosis, f"the kernel's log: {first['text']}", ours[first["pid"]], patches)
+    if _explained(diagnosis) and not guessed:
+        return Judged(diagnosis)
+    if ended.group:
+        known = (
+            f"the kernel killed {_processes(ended.group)} of the launch's control group for want of memory"
+        )
+        return _by_the_kernel(diagnosis, known, None, patches)
+    if not guessed and ended.exit_code != KILLED:
+        return Judged(diagnosis)
+    how = "" if guessed else "ended by SIGKILL; "
+    if kills or (ended.machine and ended.kernel is None):
+        count = _processes(len(kills) or ended.machine or 0)
+        known = f"{how}likely by the kernel, which killed {count} of this machine for want of memory since it began"
+        return Judged(_likely(diagnosis, patches), known, from_outside=True)
+    if ended.kernel is not None or ended.machine == 0:
+        source = "the kernel's log shows" if ended.kernel is not None else "the kernel counts"
+        known = f"{how}nobody knows by whom: {source} no out-of-memory kill since it began"
+    else:
+        known = f"{how}nobody knows by whom: the kernel's log cannot be read"
+    return Judged(diagnosis, known, from_outside=True)
+
+
+def _explained(diagnosis: Diagnosis) -> bool:
+    """Whether the log names a cause of its own, not only that something else failed."""
+    root = diagnosis.root_cause
+    if root is None or diagnosis.verdict in ("healthy", "starting"):
+        return False
+    return role_of(Raised(root.exception, root.text, root.line)) == "initiating"
+
+
+def _processes(count: int) -> str:
+    return f"{count} process{'es' if count != 1 else ''}"
+
+
+def _by_the_kernel(diagnosis: Diagnosis, known: str, process: str | None, patches: Sequence[Patch]) -> Judged:
+    """What the log has as the root cause only follows from the kill."""
+    found = _with_finding(diagnosis, patches, "certain")
+    line = diagnosis.root_cause.line if diagnosis.root_cause else _last_line(diagnosis)
+    root = RootCause(text=known, line=line, process=process, exception=None)
+    return Judged(found.model_copy(update={"root_cause": root}), known)
+
+
+def _likely(diagnosis: Diagnosis, patches: Sequence[Patch]) -> Diagnosis:
+    return diagnosis if diagnosis.finding else _with_finding(diagnosis, patches, "likely")
+
+
+def _with_finding(diagnosis: Diagnosis, patches: Sequence[Patch], confidence: str) -> Diagnosis:
+    patch = next((one for one in patches if one.id == OUT_OF_MEMORY), None)
+    if patch is None:
+        return diagnosis
+    finding = Finding(
+        patch=patch.id,
+        category=patch.category,
+        title=patch.title,
+        explanation=patch.explanation,
+        confidence="certain" if confidence == "certain" else "likely",
+    )
+    remedy = Remedy(automatic=False, actions=(), advice=patch.advice)
+    return diagnosis.model_copy(update={"verdict": "fault", "finding": finding, "remedy": remedy})
+
+
+def _last_line(diagnosis: Diagnosis) -> int:
+    return diagnosis.evidence[-1].line if diagnosis.evidence else 1

@@ -1,0 +1,126 @@
+"""How did a launch fail, in words and as an error?"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.base.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
+from orchestrator.diagnosis.engine import Diagnosis
+from orchestrator.launch.watch import Seen
+from orchestrator.on_host.secrets import redact
+from orchestrator.plan.gpu_room import Shortage
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A launch that did not become healthy, or did not stay so."""
+
+    launch: int
+    seen: Seen
+    diagnosis: Diagnosis
+    answer: dict[str, Any] | None = None
+    """Of the first completion, where the engine got as far as that."""
+    bundle: str | None = None
+    """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
+    known: str = ""
+    """What the host knows about the end beside the log, in words."""
+    from_outside: bool = False
+    """Whether it was killed, nobody knows by whom, and nothing else explains the end."""
+
+    @property
+    def cause(self) -> str:
+        if self.diagnosis.root_cause:
+            return redact(self.diagnosis.root_cause.text)
+        return self.known or how_it_ended(self.seen, self.answer)
+
+    @property
+    def hung(self) -> bool:
+        """Whether the first completion was still awaited when its time was over."""
+        return self.answer is not None and bool(self.answer["late"]) and self.seen.state == "late"
+
+    @property
+    def silent(self) -> bool:
+        """Whether it ended and the log names no fault: ended from outside, or the machine went down."""
+        return (
+            self.seen.state == "exited"
+            and self.answer is None
+            and self.diagnosis.verdict in ("healthy", "starting")
+        )
+
+
+def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
+    """The end of a launch in words, where its log may say nothing."""
+    if answer is not None and "asked" in answer:
+        return f"it was up, and {answer['error']}"
+    if answer is not None and answer["late"]:
+        return f"/health answers, and {answer['error']}"
+    if answer is not None:
+        return f"/health answered, the first completion failed: {answer['error']}"
+    if seen.state == "late":
+        return "not healthy in time"
+    if seen.state == "hanging":
+        return "the launch stands still: neither a line nor work for longer than this phase takes"
+    if seen.state == "lingering":
+        return "the engine failed and did not end by itself"
+    if seen.state == "foreign":
+        return "somebody else's server answers on the port"
+    if seen.exit_code is None:
+        return "the engine ended, nobody knows with which exit status"
+    if seen.exit_code > 128:
+        return f"the engine was ended by {signal_name(seen.exit_code - 128)}"
+    return f"the engine ended with exit status {seen.exit_code}"
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL for 9; the number where it has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> DeployError:
+    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `again`
+    are the words after a verb."""
+    what, logs = f"{host}: launch {failure.launch}", f"deploy logs {again}"
+    known_up = failure.answer is not None and "asked" in failure.answer
+    onward = f"deploy restart {again}" if known_up else logs
+    finding = failure.diagnosis.finding
+    likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
+    if failure.seen.state == "foreign":
+        owner = failure.seen.owner or {}
+        who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
+        error = f"{what}: {who} answers on its port, and it is not ours"
+        return LaunchFailed("foreign_server", error, next_command=logs)
+    if finding is not None and failure.diagnosis.verdict == "hang":
+        hangs = f"{what} hangs: {likely}{finding.title}. {reason}"
+        return BudgetSpent("no_remedy_left", hangs, next_command=logs)
+    if finding is not None:
+        return LaunchFailed(
+            "no_remedy_left", f"{what} failed: {likely}{finding.title}. {reason}", next_command=logs
+        )
+    if failure.seen.state in ("late", "hanging") and failure.answer is None:
+        last = f"the last it said: {failure.cause}"
+        how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
+        return BudgetSpent("not_ready", f"{what} {how}; {last}", next_command=logs)
+    bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
+    cause = failure.cause.rstrip(".")
+    if failure.hung:
+        hangs = f"{what} hangs: {cause}. It goes on{bundle}"
+        return BudgetSpent("no_completion", hangs, next_command=onward)
+    return UnknownFailure(
+        "unknown_cause",
+        f"{what} failed and no patch knows the cause: {cause}{bundle}",
+        next_command=onward,
+    )
+
+
+def gpu_busy(host: str, launch: int, short: Shortage) -> DeployError:
+    """The error of a launch for which others leave too little of a card, though it was waited for."""
+    return LaunchFailed(
+        "gpu_busy",
+        f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",
+        next_command=short.next_command or f"nvidia-smi  # on {host}",
+    )

@@ -1,0 +1,117 @@
+"""How is the engine of a playbook started, asked and stopped on its host?"""
+
+from __future__ import annotations
+
+import shlex
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.base.events import Report
+from orchestrator.hosts.host import Host
+from orchestrator.plan.plan import Plan
+from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.playbook.playbook import Playbook
+
+GRACE_SECONDS = 10.0
+KILL_SECONDS = 20.0
+GPU_SECONDS = 60.0
+"""How long GPU memory may take to come back once its processes are gone."""
+SMOKE_SECONDS = 120.0
+"""How long the first completion may take: kernels are still compiled for it, and an engine that hangs never answers."""
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    """A launch to follow: its number, its log on the host (None where it is gone), {host, port, model}, and whether its
+    server is known to have come up before this run found it: it listened there, or a completion came out of it once."""
+
+    launch: int
+    log: str | None
+    endpoint: Mapping[str, Any]
+    served: bool = False
+
+
+class Server:
+    """The engine of one playbook on one host."""
+
+    def __init__(self, host: Host, playbook: Playbook, report: Report) -> None:
+        self._host = host
+        self._playbook = playbook
+        self._report = report
+
+    def start(self, plan: Plan) -> UnderWay:
+        """Start one launch; the engine goes on without this program."""
+        secrets = {one.name: one.sent for one in plan.environment if one.secret}
+        place = {key: value for key, value in endpoint_of(self._playbook).items() if key != "api_key"}
+        request = {
+            "playbook": self._playbook.name,
+            "launch_id": uuid.uuid4().hex,
+            "argv": list(plan.command),
+            "environment": {one.name: one.sent for one in plan.environment if not one.secret},
+            "secrets": secrets,
+            "unset": list(plan.removed),
+            "token_consent": plan.token_consent,
+            "note": {"version": plan.version, "endpoint": place},
+        }
+        started = self._host.script("launch", request, private=bool(secrets))
+        return UnderWay(started["launch"], started["log"], place)
+
+    def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
+        """One real completion from {host, port, model} in so many seconds, as `on_host/smoke.py` answers."""
+        smoke = self._playbook.smoke
+        request = {
+            **endpoint_of(self._playbook),
+            **place,
+            "prompt": smoke.prompt,
+            "max_tokens": smoke.max_tokens,
+            "timeout": seconds,
+        }
+        private = request["api_key"] is not None
+        answer: dict[str, Any] = self._host.script(
+            "smoke", request, deadline=seconds * 2 + SMOKE_SECONDS, private=private
+        )
+        return answer
+
+    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> dict[str, Any]:
+        """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
+        deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
+        with self._report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
+            request = {
+                "playbook": self._playbook.name,
+                "launch": None,
+                "grace_seconds": grace_seconds,
+                "kill_seconds": KILL_SECONDS,
+                "remove_shm": True,
+                "wait_gpu_seconds": GPU_SECONDS,
+                "by_person": by_person,
+            }
+            answer: dict[str, Any] = self._host.script("stop", request, deadline=deadline)
+            step.done = ended(answer)
+            step.data = answer
+        return answer
+
+
+def ended(answer: Mapping[str, Any]) -> str:
+    """What a stop did, and what stays because it may be somebody else's."""
+    freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
+    done = [
+        f"{len(answer['ended'])} processes ended, "
+        f"{len(answer['shm_removed'])} shared-memory files removed ({freed:.0f} MiB)"
+    ]
+    if left := ", ".join(f"pid {one['pid']} ({one['name']})" for one in answer["left"]):
+        done.append(f"{left} writes into the log, is not known to be of the launch, and lives on")
+    doubtful: dict[str, list[str]] = {}
+    for entry in answer["shm_kept"]:
+        if entry["doubtful"]:
+            doubtful.setdefault(entry["reason"], []).append(entry["name"])
+    for reason, names in doubtful.items():
+        stay = "1 file stays" if len(names) == 1 else f"{len(names)} files stay"
+        done.append(f"{stay}, {reason}; if not: cd /dev/shm && rm {' '.join(map(shlex.quote, names))}")
+    return "; ".join(done)
+
+
+def tokens(answer: dict[str, Any]) -> str:
+    """A completion in words."""
+    return f"{answer['tokens']} tokens, {answer['tokens_per_second'] or 0:.0f} tok/s"

@@ -1,0 +1,76 @@
+"""Is a server that was healthy, and does not answer now, slow or broken? Pure: answers of completions in, a verdict out.
+
+Nothing that a log says can settle it, since clients write there; only whether completions come out. An engine that makes
+tokens for anybody is busy, whatever becomes of our own request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from orchestrator.base.amounts import duration
+
+COMPLETIONS = 3
+SECONDS = 180.0
+"""So many completions in a row fail, over at least so long, before a server that was healthy is taken for broken: it may be
+stopped in a debugger, swap, compile a kernel, or have a queue of long prompts."""
+COMPLETION_SECONDS = 60.0
+"""How long each of them may take."""
+PAUSE_SECONDS = 10.0
+"""Between two of them."""
+
+Verdict = Literal["answers", "unknown", "refuses", "busy", "broken"]
+"""answers: a completion came out; unknown: it is too early to say; refuses: it answers, and takes no completion from
+us; busy: it makes tokens for others; broken: neither we nor anybody else gets a token."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One completion that was asked for: when it began and ended (seconds on one clock), and its answer
+    (`on_host/smoke.py`)."""
+
+    began: float
+    ended: float
+    answer: Mapping[str, Any]
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server itself answered that it will not: no key, no such model, too many requests."""
+        status = self.answer.get("status")
+        return status is not None and (400 <= status < 500 or status == 503)
+
+    @property
+    def made(self) -> tuple[int, ...]:
+        """Tokens that the engine had made for all of its clients before and after, as far as it told."""
+        counts = (self.answer.get("made_before"), self.answer.get("made_after"))
+        return tuple(count for count in counts if count is not None)
+
+
+def verdict(asked: tuple[Asked, ...]) -> Verdict:
+    """What so many completions, oldest first, say of a server whose processes live."""
+    if not asked:
+        return "unknown"
+    last = asked[-1]
+    if last.answer.get("ok"):
+        return "answers"
+    if last.answer.get("status") in (401, 403):
+        return "refuses"  # waiting brings no key
+    if len(asked) < COMPLETIONS or last.ended - asked[0].began < SECONDS:
+        return "unknown"
+    if tokens_made(asked):
+        return "busy"
+    return "refuses" if any(one.refused for one in asked) else "broken"
+
+
+def tokens_made(asked: tuple[Asked, ...]) -> int:
+    """How many tokens the engine made for anybody while it was asked; 0 where it does not tell, or began anew."""
+    counts = [count for one in asked for count in one.made]
+    return max(0, counts[-1] - counts[0]) if counts else 0
+
+
+def told(asked: tuple[Asked, ...]) -> str:
+    """How often and how long it was asked, in words: "3 completions over 3m05s"."""
+    what = "1 completion" if len(asked) == 1 else f"{len(asked)} completions"
+    return f"{what} over {duration(asked[-1].ended - asked[0].began)}"

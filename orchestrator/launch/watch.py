@@ -1,0 +1,153 @@
+"""How does one launch go: its log, its processes and its health, followed together as they happen?"""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from orchestrator.hosts.host import Host
+
+DRAIN_SECONDS = 10.0
+"""How long the line may be silent while the log of an ended process is still arriving."""
+LOOK_SECONDS = 0.25
+"""How often it is asked whether the launch is given up."""
+
+
+GivenUp = Literal["lingering", "hanging"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the watch saw last: `ready` (answers with our model, or asks us for a key), `exited`, `foreign` (somebody else's server
+    answers on our port), `lingering` (it failed for good and lives on), `hanging` (it stands still) or `late` (not
+    ready in time)."""
+
+    state: Literal["ready", "exited", "foreign", "lingering", "hanging", "late"]
+    exit_code: int | None = None
+    owner: Mapping[str, Any] | None = None
+
+
+class Watch:
+    """Follows a launch from its first log line.
+
+    `on_log` gets the bytes of the log as they arrive, in a thread of its own, so that nothing which is waited for
+    holds them up; `on_wait` the seconds waited and what the processes have done so far. `given_up` says why there is nothing left to
+    wait for, where there is nothing.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        log: str | None,
+        request: Mapping[str, Any],
+        on_log: Callable[[bytes], None],
+        on_wait: Callable[[float, Mapping[str, float]], None],
+        given_up: Callable[[], GivenUp | None] = lambda: None,
+    ) -> None:
+        self._on_log = on_log
+        self._on_wait = on_wait
+        self._given_up = given_up
+        self._spool = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115 (closed with this context)
+        self._read_again = Path(self._spool.name).open("rb")  # noqa: SIM115 (likewise; at a place of its own)
+        self._taking = threading.Lock()
+        self._received = 0
+        self._last = b""
+        self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self._states = host.stream_script("watch", request)
+        self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
+        sources: list[tuple[str, Iterator[Any]]] = [("state", self._states.values())]
+        if self._tail is not None:
+            sources.append(("log", self._taken(self._tail.chunks())))
+        self._threads = [threading.Thread(target=self._pump, args=one, daemon=True) for one in sources]
+
+    def __enter__(self) -> Watch:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tail is not None:
+            self._tail.close()
+        self._states.close()
+        for thread in self._threads:
+            thread.join()
+        self._spool.close()
+        self._read_again.close()
+
+    def until_ready(self, seconds: float) -> Seen:
+        """Follow until the engine is ready, has ended, or the time is over."""
+        return self._follow(seconds, stop_when_ready=True)
+
+    def until_exit(self, seconds: float) -> Seen:
+        """Follow until the engine has ended or the time is over, whatever its health says."""
+        return self._follow(seconds, stop_when_ready=False)
+
+    def log_lines(self) -> Iterator[bytes]:
+        """Every line of the log so far."""
+        self._read_again.seek(0)
+        yield from self._read_again
+
+    def _follow(self, seconds: float, *, stop_when_ready: bool) -> Seen:
+        started = time.monotonic()
+        while (left := started + seconds - time.monotonic()) > 0:
+            if (why := self._given_up()) is not None:
+                return Seen(why)
+            try:
+                kind, value = self._arrived.get(timeout=min(left, LOOK_SECONDS))
+            except queue.Empty:
+                continue
+            if kind == "lost":
+                raise value
+            if kind == "log":
+                continue
+            if "exited" in value:
+                self._drain(value.get("log_bytes") or 0)
+                return Seen("exited", exit_code=value["exited"])
+            if "healthy" in value and not value["ours"] and value["owner"]:
+                return Seen("foreign", owner=value["owner"])
+            up = "healthy" in value and (value["listed"] or (value["locked"] and value["ours"]))
+            if up and stop_when_ready:
+                return Seen("ready")
+            if "waited" in value:
+                self._on_wait(time.monotonic() - started, value.get("work") or {})
+        return Seen("late")
+
+    def _drain(self, log_bytes: int) -> None:
+        """Take what the process had written before it ended, however long that takes to arrive."""
+        while self._tail is not None and self._received < log_bytes:
+            try:
+                kind, value = self._arrived.get(timeout=DRAIN_SECONDS)
+            except queue.Empty:
+                break
+            if kind == "lost":
+                raise value
+        with self._taking:  # what outlives the engine may still be writing
+            if self._last not in (b"", b"\n"):
+                self._on_log(b"\n")
+                self._last = b"\n"
+
+    def _taken(self, chunks: Iterator[bytes]) -> Iterator[int]:
+        """Takes the log in; gives the bytes that it has so far."""
+        for chunk in chunks:
+            with self._taking:
+                self._spool.write(chunk)
+                self._on_log(chunk)
+                self._received, self._last = self._received + len(chunk), chunk[-1:]
+            yield self._received
+
+    def _pump(self, kind: str, source: Iterator[Any]) -> None:
+        try:
+            for value in source:
+                self._arrived.put((kind, value))
+        except Exception as error:  # whatever it is, it belongs to whoever follows
+            self._arrived.put(("lost", error))

@@ -1,0 +1,1 @@
+"""The order of things, and what happens when a launch fails."""

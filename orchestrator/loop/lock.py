@@ -1,0 +1,110 @@
+"""Who deploys: one deployer per playbook and host, the others are told who works, from where and on what."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import queue
+import shlex
+import socket
+import threading
+from types import TracebackType
+
+from orchestrator.base.errors import DeployError, HostError, Locked
+from orchestrator.hosts.host import Host
+
+HEARTBEAT_SECONDS = 5.0
+SILENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 1.0
+ANSWER_SECONDS = 30.0
+
+
+class Lock:
+    """Held on the host while this context is open; freed by itself when the connection or this process ends."""
+
+    def __init__(self, host: Host, playbook: str, doing: str) -> None:
+        self._host = host
+        self._playbook = playbook
+        self._stream = host.stream_script(
+            "lock",
+            {
+                "playbook": playbook,
+                "who": f"{getpass.getuser()}@{socket.gethostname()}",
+                "doing": doing,
+                "heartbeat_seconds": SILENCE_SECONDS,
+                "patience_seconds": PATIENCE_SECONDS,
+            },
+        )
+        self._ended = threading.Event()
+        self._lost = False
+        self._answered: queue.Queue[object] = queue.Queue()
+        self._heart = threading.Thread(target=self._beat, daemon=True)
+        self._ear = threading.Thread(target=self._listen, daemon=True)
+
+    def __enter__(self) -> Lock:
+        self._ear.start()
+        try:
+            answer = self._answered.get(timeout=ANSWER_SECONDS)
+        except queue.Empty:
+            answer = None
+        if isinstance(answer, BaseException):
+            self._stream.close()
+            raise answer
+        if not isinstance(answer, dict) or "locked" not in answer:
+            self._stream.close()
+            raise self._refusal(answer)
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._stream.close()
+        self._heart.join()
+        self._ear.join()
+
+    def require(self) -> None:
+        """Raise HostError("lock_lost") where the lock is no longer held: somebody else may be at work by now."""
+        if self._lost:
+            raise HostError(
+                "lock_lost",
+                f"{self._host.name}: the lock on {self._playbook} was lost; what was launched goes on",
+                next_command="{command}",
+            )
+
+    def doing(self, what: str) -> None:
+        """Tell others who look at the lock what is being done now."""
+        self.require()
+        self._stream.write(json.dumps({"doing": what}).encode() + b"\n")
+
+    def _beat(self) -> None:
+        while not self._ended.wait(HEARTBEAT_SECONDS):
+            with contextlib.suppress(HostError, OSError):  # a lost connection shows where it matters
+                self._stream.write(b"\n")
+
+    def _listen(self) -> None:
+        """The program answers once and then lives as long as the lock is held."""
+        try:
+            for value in self._stream.values():
+                self._answered.put(value)
+        except (DeployError, OSError) as error:
+            self._answered.put(error)
+        self._lost = not self._ended.is_set()
+        self._answered.put(None)
+
+    def _refusal(self, answer: object) -> Exception:
+        if not isinstance(answer, dict):
+            return HostError(
+                "lock_failed",
+                f"{self._host.name}: the lock program ended without an answer",
+                next_command="{command} -v",
+            )
+        holder = answer["held_by"]
+        who, since, doing = (holder.get(key, "unknown") for key in ("who", "since", "doing"))
+        return Locked(
+            "locked",
+            f"{self._host.name}: {who} deploys {self._playbook} since {since} (host time): {doing}",
+            next_command=shlex.join(["deploy", "status", self._playbook, "--host", self._host.name]),
+        )

@@ -1,0 +1,1 @@
+"""What is known about failures, as data: how one is recognised and what mends it."""

@@ -1,0 +1,60 @@
+"""Which patches are there?"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.base.data_folders import data_folders
+from orchestrator.base.errors import UsageError
+from orchestrator.base.yaml_file import load_model
+from orchestrator.patches import kept
+from orchestrator.patches.patch import Patch
+
+CODE = "invalid_patch"
+
+
+def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
+    """Every patch of the folders, by id; of two with one id the one in the earlier folder counts.
+
+    A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key.
+    """
+    patches, broken = survey(folders)
+    if broken:
+        raise next(iter(broken.values()))
+    return patches
+
+
+def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, UsageError]]:
+    """The patches as `load` gives them, and the files that hold none, with what is wrong with each."""
+    known, new = kept.recall(), {}
+    found: dict[str, Patch] = {}
+    broken: dict[Path, UsageError] = {}
+    for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
+        seal = kept.seal(path)
+        try:
+            patch = known.get(seal) or load_model(path, Patch, code=CODE)
+            _require_name(path, patch)
+        except UsageError as error:
+            broken[path] = error
+            continue
+        if seal not in known:
+            new[seal] = patch
+        found.setdefault(patch.id, patch)
+    kept.keep(new)
+    return tuple(found[name] for name in sorted(found)), broken
+
+
+def _require_name(path: Path, patch: Patch) -> None:
+    if patch.id != path.stem:
+        raise UsageError(
+            CODE,
+            f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
+            next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
+        )
+
+
+def load_all(extra: Sequence[Path] = ()) -> tuple[Patch, ...]:
+    """The patches of `--patches DIR`, the user's own, and the shipped ones."""
+    return load(data_folders("patches", extra))

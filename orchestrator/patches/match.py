@@ -1,0 +1,87 @@
+"""How does a patch say which failures are its own?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from orchestrator.engines.vllm.phases import PHASES
+from orchestrator.patches.wanted import (
+    Confidence,
+    Frozen,
+    LinePattern,
+    LinePatterns,
+    Pattern,
+    Settings,
+    Specifier,
+    Words,
+)
+
+
+def _phases(value: tuple[str, ...]) -> tuple[str, ...]:
+    for name in value:
+        if name not in PHASES:
+            raise ValueError(f"{name!r} is no phase; allowed: {', '.join(PHASES)}")
+    return value
+
+
+class Match(Frozen):
+    """One way to recognise a failure: all that is given must hold of the root-cause incident.
+
+    `exception` and `process` are shell patterns (an exception by its last name or its full one); each `text` must
+    occur in the exception's text, no `not_text` may; `pattern` is a regular expression found in it, whose named
+    groups a remedy may use. `reasons` are the attention selector's: the backends whose
+    name fits the key (at least one), each with exactly these reasons; `forced` the backend that was forced;
+    `fields` the selector's configuration. `frames` are shell patterns of source files, each of which the
+    traceback passed through. `engine` is the engine configuration that the log prints, `arguments` what was given
+    on the command line; `vllm`, `compute_cap` and `gpus` what runs. What nobody said does not fit.
+
+    `line` is a regular expression for a line that is itself the cause (a library's output, a compiler's, a warning);
+    what is given besides must hold of the failure that follows from it. Each `log` is found in some line of the
+    launch, no `not_log` is. `phase` are the phases in which it fails.
+
+    `during` is left out for failures that end a launch; "request" is for one that leaves the server running though
+    no completion can succeed, "hang" for a launch that stands still, whose last line is what the rest is judged on.
+    """
+
+    exception: str | None = None
+    process: str | None = None
+    text: Words = ()
+    not_text: Words = ()
+    pattern: Pattern | None = None
+    reasons: Mapping[str, Words] = Field(default_factory=dict)
+    forced: Words = ()
+    fields: Settings = Field(default_factory=dict)
+    frames: Words = ()
+    engine: Settings = Field(default_factory=dict)
+    arguments: Settings = Field(default_factory=dict)
+    vllm: Specifier | None = None
+    compute_cap: Words = ()
+    gpus: Specifier | None = None
+    line: LinePattern | None = None
+    log: LinePatterns = ()
+    not_log: LinePatterns = ()
+    phase: Annotated[Words, AfterValidator(_phases)] = ()
+    during: Literal["start", "request", "hang"] = "start"
+    confidence: Confidence = "certain"
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Match:
+        said = self.text or self.pattern or self.reasons or self.exception or self.line
+        if not said and not (self.during == "hang" and (self.phase or self.log)):
+            raise ValueError(
+                "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line"
+            )
+        return self
+
+    @property
+    def of_the_failure(self) -> bool:
+        """Whether anything is asked of the exception itself, and not of lines near it alone."""
+        return bool(self.text or self.pattern or self.reasons or self.exception)
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The regular expressions that are looked for in every line of the launch."""
+        return (*((self.line,) if self.line else ()), *self.log, *self.not_log)

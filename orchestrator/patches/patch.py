@@ -1,0 +1,137 @@
+"""What is a patch: how one kind of failure is recognised, where it is certain, and what mends it?"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+
+from orchestrator.patches.action import Way, Ways
+from orchestrator.patches.ends import with_ends
+from orchestrator.patches.form import loose
+from orchestrator.patches.literals import SEEN
+from orchestrator.patches.match import Match
+from orchestrator.patches.steps import most_steps
+from orchestrator.patches.wanted import Frozen, Specifier, Words, checked, fits, version_fits
+
+MOST_STEPS_OF_A_PATCH = 150_000_000
+"""Of all expressions of one patch together."""
+_LONGEST_GROUP = 80
+"""Letters that a group is given where an example is told."""
+Category = Literal[
+    "attention_backend", "kv_cache_memory", "gpu_memory", "nccl", "shm", "download", "checkpoint_corrupt",
+    "quantization", "kernel_jit", "driver", "tokenizer_config", "cli_flag", "port", "ray", "parallelism", "moe",
+    "transformers_version", "permissions", "other",
+]  # fmt: skip
+
+
+class Applies(Frozen):
+    """Where a failure occurs, for people to read; absent keys hold everywhere, `compute_cap` is a shell pattern."""
+
+    vllm: Specifier | None = None
+    compute_cap: Words = ()
+    attention: str | None = None
+    gpus: Specifier | None = None
+    device: Literal["cuda", "cpu"] | None = None
+
+
+class Window(Frozen):
+    """Where the failure is certain before it was seen. Absent keys hold everywhere; `compute_cap` is a shell pattern."""
+
+    vllm: Specifier | None = None
+    compute_cap: Words = ()
+    attention: str | None = None
+
+
+class Evidence(Frozen):
+    """Where a fact comes from: a release or a URL, when, and what was seen."""
+
+    release: str | None = None
+    url: str | None = None
+    date: str = ""
+    seen: str = ""
+
+
+def _one_at_least(value: tuple[Match, ...]) -> tuple[Match, ...]:
+    if not value:  # pydantic's own check counts only those that are right, and says so of one that is wrong
+        raise ValueError("is empty; allowed: at least one way to recognise the failure")
+    return value
+
+
+def _too_free(group: str, pattern: str) -> str:
+    ended = with_ends(pattern, _LONGEST_GROUP)
+    example = f"(?P<{group}>[\\w.-]{{1,{_LONGEST_GROUP}}})" if group in loose(ended) else ended
+    return (
+        f"a remedy needs {{{group}}}, which can be any text that somebody wrote into the log; allowed: a group of named "
+        f"letters with an end, for instance {example}, or a choice of words"
+    )
+
+
+class Patch(Frozen):
+    """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
+    taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
+    `cases` is a folder of labelled logs beside the file. `cost` is the only way's, where it says none."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    title: str
+    category: Category
+    explanation: str = ""
+    match: Annotated[
+        tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
+    ]
+    window: Window | None = None
+    applies: Applies | None = None
+    remedy: Ways = ()
+    advice: Words = ()
+    cost: str = ""
+    never: Words = ()
+    instead_of: Words = ()
+    evidence: tuple[Evidence, ...] = ()
+    cases: str | None = None
+
+    @model_validator(mode="after")
+    def _is_bounded(self, info: ValidationInfo) -> Patch:
+        """No text can keep it busy."""
+        expressions = {each for match in self.match for each in (match.pattern, *match.watched) if each}
+        steps = 0.0 if checked(info) else sum(most_steps(each, SEEN) for each in expressions)
+        if steps > MOST_STEPS_OF_A_PATCH:
+            raise ValueError(
+                f"its {len(expressions)} expressions can take {steps:,.0f} steps together; "
+                f"allowed: {MOST_STEPS_OF_A_PATCH:,}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _names_groups(self, info: ValidationInfo) -> Patch:
+        """A value that needs a group of a pattern must be able to find it."""
+        if checked(info):
+            return self
+        needed = {name for way in self.remedy for action in way.do for name in action.groups()}
+        patterns = (
+            [each for match in self.match for each in (match.pattern, match.line) if each] if needed else []
+        )
+        given = {name for pattern in patterns for name in re.compile(pattern).groupindex}
+        if needed - given:
+            raise ValueError(f"a remedy needs {{{min(needed - given)}}}, which no match's pattern names")
+        for pattern in patterns:
+            if free := needed & loose(pattern):
+                raise ValueError(_too_free(min(free), pattern))
+        return self
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The alternatives of the remedy, each with its cost."""
+        return tuple(way if way.cost else way.model_copy(update={"cost": self.cost}) for way in self.remedy)
+
+    def predicts(self, vllm_version: str | None, compute_cap: str | None, attention: str | None) -> bool:
+        """Whether the failure is certain with this vLLM ("0.16.0"), card ("12.0") and kind of attention
+        ("mla", ...). What is unknown (None, or no version number) predicts nothing."""
+        window = self.window
+        if window is None:
+            return False
+        return (
+            (window.vllm is None or version_fits(window.vllm, vllm_version))
+            and (not window.compute_cap or fits(compute_cap, window.compute_cap))
+            and (window.attention is None or window.attention == attention)
+        )

@@ -1,0 +1,148 @@
+"""What does a remedy come to for one failure: which actions, with which values?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.engines.vllm.arguments import remedied_name
+from orchestrator.engines.vllm.variables import of_the_engine, remedied_variable
+from orchestrator.patches import formula
+from orchestrator.patches.action import EDITS, TEMPLATE, Action, When
+from orchestrator.patches.action import Way as WayOfPatch
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.patches.wanted import launch_fits
+
+DEFAULTS = {"port": "8000"}
+_TOLD = {
+    "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
+    "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
+    "install": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:\[[A-Za-z0-9,._-]{1,99}\])?"),
+}
+"""What a text of a log may be where it becomes a value, a file of the checkpoint or a package: anybody who is served
+can write into a log, so it never looks like an option or a path elsewhere."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What is known of a launch besides its failure: None where nobody said.
+
+    `engine` is the configuration that the engine printed, `arguments` its command line (names with underscores),
+    `groups` what a pattern read out of the failure.
+    """
+
+    vllm_version: str | None = None
+    compute_cap: str | None = None
+    gpus: int | None = None
+    engine: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, str] | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def number(self, name: str) -> float | None:
+        """A number by its name: of the failure, else of the command line, else of the engine's configuration."""
+        if name == "gpus" and name not in self.groups:
+            return self.gpus
+        for source in (self.groups, self.arguments or {}, self.engine):
+            if source.get(name):
+                return formula.number(source[name])
+        return None
+
+    def allow(self, when: When) -> bool:
+        """Whether all of it is known to hold."""
+        return launch_fits(when, self) and (
+            when.holds is None or bool(formula.evaluate(when.holds, self.number))
+        )
+
+
+def ways(patch: Patch, circumstances: Circumstances) -> tuple[Way, ...]:
+    """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
+    worked = (_way(way, circumstances) for way in patch.ways if _may(way, circumstances))
+    return tuple(way for way in worked if way is not None and way.actions)
+
+
+def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
+    """What a person may do, with the launch's own numbers: `{port}` is that of its command, else vLLM's default."""
+
+    def told(found: re.Match[str]) -> str:
+        number = circumstances.number(found[1])
+        return formula.shown(number) if number is not None else DEFAULTS.get(found[1], found[0])
+
+    return tuple(TEMPLATE.sub(told, text) for text in patch.advice)
+
+
+def _may(thing: WayOfPatch | Action, circumstances: Circumstances) -> bool:
+    return (thing.when is None or circumstances.allow(thing.when)) and not (
+        thing.unless and circumstances.allow(thing.unless)
+    )
+
+
+def _way(way: WayOfPatch, circumstances: Circumstances) -> Way | None:
+    chosen = [action for action in way.do if _may(action, circumstances)]
+    done = [_actions(action, circumstances) for action in chosen]
+    if any(actions is None for actions in done):
+        return None
+    return Way(
+        actions=tuple(action for actions in done for action in actions or ()),
+        cost=way.cost,
+        consents=tuple(dict.fromkeys(action.consent for action in chosen if action.consent)),
+        conflicts=dict(way.conflicts),
+    )
+
+
+def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedAction] | None:
+    """What an action comes to, None where a value of it is not known."""
+    if action.kind == "config":
+        return [
+            ProposedAction(kind="config", edit=action.edit, **edit.model_dump(exclude_unset=True))
+            for edit in EDITS[action.edit or ""]
+        ]
+    name = _filled(action.name or "", circumstances.groups)
+    if name is None or (name != action.name and not _may_be_told(action, name, circumstances.arguments)):
+        return None
+    fields: dict[str, Any] = {"kind": action.kind, "name": name}
+    if action.op:
+        fields["op"] = action.op
+    if action.value is not None:
+        value = _filled(action.value, circumstances.groups)
+        told = TEMPLATE.search(action.value) is not None
+        fields["value"] = None if told and not _value_may_be_told(action, value or "") else value
+    elif action.formula is not None:
+        worked = formula.evaluate(action.formula, circumstances.number)
+        fields["value"] = None if worked is None else formula.shown(worked)
+    if "value" in fields and fields["value"] is None:
+        return None
+    return [ProposedAction(**fields)]
+
+
+def _value_may_be_told(action: Action, value: str) -> bool:
+    """Whether a value that holds text of a log may be set."""
+    try:
+        if action.kind == "flag":
+            remedied_name(action.name or "", "set", value)
+    except ValueError:
+        return False
+    return _TOLD["value"].fullmatch(value) is not None
+
+
+def _may_be_told(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:
+    """Whether a name that stands in a log may be acted on: an option only if it was given, to be dropped."""
+    if action.kind not in ("flag", "env"):
+        return action.kind in _TOLD and _TOLD[action.kind].fullmatch(name) is not None
+    try:
+        if action.kind == "env":
+            return of_the_engine(remedied_variable(name, "remove")) and action.op == "remove"
+        bare = remedied_name(name, "remove").replace("-", "_")
+    except ValueError:
+        return False
+    return action.op == "remove" and (arguments is None or bare in arguments)
+
+
+def _filled(template: str, groups: Mapping[str, str]) -> str | None:
+    """The text with its {groups}; None where one was not read."""
+    wanted = TEMPLATE.findall(template)
+    if any(not groups.get(name) for name in wanted):
+        return None
+    return TEMPLATE.sub(lambda found: groups[found[1]], template)

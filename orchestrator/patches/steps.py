@@ -1,0 +1,358 @@
+"""How many steps can looking for a regular expression take, whatever the text says?
+
+The standard library's engine tries one way after the other, and somebody who writes into a log can see to it that
+there are many. An upper bound follows from the expression alone: from how many places it may begin, in how many ways
+each part may go on, and whether the next letter decides between them. `(a+)+$` has more ways than there are atoms.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from orchestrator.patches.literals import constants, parser
+
+Letters = int
+"""A set of letters as bits: ASCII each by itself, the others by kind; where a text ends, where a match is complete."""
+_DIGIT, _WORD, _SPACE, _OTHER, _END, _DONE = (1 << bit for bit in range(128, 134))
+_BEYOND = _DIGIT | _WORD | _SPACE | _OTHER
+_ANY: Letters = ((1 << 128) - 1) | _BEYOND
+_NEWLINE: Letters = 1 << ord("\n")
+_FAR = 48
+"""Letters of a word that are looked at to tell how close to each other it may stand."""
+_GROUP = 3.0
+"""What going through a group or an alternative takes, in steps of a plain repetition."""
+_COUNTLESS = 1e18
+
+
+def _ascii(letters: str) -> Letters:
+    return sum(1 << ord(letter) for letter in set(letters))
+
+
+_CATEGORIES: dict[Any, Letters] = {
+    constants.CATEGORY_DIGIT: _ascii(string.digits) | _DIGIT,
+    constants.CATEGORY_WORD: _ascii(string.ascii_letters + string.digits + "_") | _DIGIT | _WORD,
+    constants.CATEGORY_SPACE: _ascii(" \t\n\r\f\v\x1c\x1d\x1e\x1f") | _SPACE,
+    constants.CATEGORY_NOT_DIGIT: _ANY & ~_ascii(string.digits) & ~_DIGIT,
+    constants.CATEGORY_NOT_WORD: _ANY
+    & ~_ascii(string.ascii_letters + string.digits + "_")
+    & ~_DIGIT
+    & ~_WORD,
+    constants.CATEGORY_NOT_SPACE: _ANY & ~_ascii(" \t\n\r\f\v\x1c\x1d\x1e\x1f") & ~_SPACE,
+}
+_SINGLE = (constants.LITERAL, constants.NOT_LITERAL, constants.ANY, constants.IN)
+_GREEDY_OR_LAZY = (constants.MAX_REPEAT, constants.MIN_REPEAT)
+_POSSESSIVE = getattr(constants, "POSSESSIVE_REPEAT", None)
+_ATOMIC = getattr(constants, "ATOMIC_GROUP", None)
+Items = Sequence[tuple[Any, Any]]
+
+
+@cache
+def most_steps(pattern: str, length: int, flags: int = 0) -> float:
+    """An upper bound of the steps that a search takes in any text of `length` letters; a step takes a nanosecond or two.
+
+    Raises re.error, OverflowError or RecursionError for what is no expression.
+    """
+    parsed = parser.parse(pattern, flags)
+    judge = _Judge(length, parsed.state.flags, tuple(parsed.state.groupwidths))
+    return min(sum(judge.searched(items) for items in _choices(list(parsed))), _COUNTLESS)
+
+
+def _choices(items: Items) -> Iterator[Items]:
+    """What an expression that is only a choice chooses from: each is looked for by itself."""
+    if len(items) == 1 and items[0][0] is constants.BRANCH:
+        for branch in items[0][1][1]:
+            yield from _choices(list(branch))
+    else:
+        yield items
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Of a part that is begun once: how many ways lead on behind it, and the steps to find them all: `steps`, and
+    `scan` over letters of which each is taken once, however often a loop begins the part."""
+
+    ways: float
+    steps: float
+    scan: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return self.steps + self.scan
+
+
+class _Judge:
+    """Judges the parts of an expression for texts of at most `length` letters, under an expression's flags."""
+
+    def __init__(self, length: int, flags: int, widths: tuple[tuple[int, int], ...]) -> None:
+        self.length = length
+        self.flags = flags
+        self.widths = widths
+
+    def searched(self, items: Items) -> float:
+        """The steps of a search, which tries every place."""
+        items, tail = _needed(items)
+        # a match is complete without its tail, which is therefore gone through once
+        once = self.length + sum(self._item(kind, value, _DONE).total for kind, value in tail)
+        anchors = [constants.AT_BEGINNING_STRING] + (
+            [] if self.flags & re.MULTILINE else [constants.AT_BEGINNING]
+        )
+        if items and items[0][0] is constants.AT and items[0][1] in anchors:
+            return once + self.length + self.sequence(items, _DONE).total
+        tried, begun = self.begun(items, self.length)
+        return once + tried + begun * self.sequence(items, _DONE).total
+
+    def sequence(self, items: Items, follow: Letters) -> _Cost:
+        """One part after the other; `follow` is what may come behind them."""
+        paths, steps, scan = 1.0, 0.0, 0.0
+        for position, (kind, value) in enumerate(items):
+            rest = items[position + 1 :]
+            cost = self._item(kind, value, self.first(rest, follow))
+            if paths == 1:
+                steps, scan = steps + cost.steps, scan + cost.scan
+            else:
+                steps += paths * cost.total
+            ways = cost.ways
+            if ways > 1 and kind in _GREEDY_OR_LAZY and _is_single(value[2]):
+                # the letters that are passed over hold the next word only so often
+                tried, begun = self.begun(rest, min(value[1], self.length))
+                steps, ways = steps + paths * tried, min(ways, begun)
+            paths = min(paths * ways, _COUNTLESS)
+        return _Cost(paths, min(steps, _COUNTLESS), scan)
+
+    def _item(self, kind: Any, value: Any, follow: Letters) -> _Cost:
+        if kind in _SINGLE:
+            return _Cost(1, 1)
+        if kind is constants.SUBPATTERN:
+            judge, inner = self._within(value)
+            return judge.sequence(inner, follow)
+        if kind is constants.BRANCH:
+            return self._branch([list(branch) for branch in value[1]], follow)
+        if kind in _GREEDY_OR_LAZY:
+            return self._repeat(value, follow)
+        if kind is _POSSESSIVE:
+            return _Cost(1, self._repeat(value, _DONE).total)
+        if kind is _ATOMIC:
+            return _Cost(1, self.sequence(list(value), _DONE).total)
+        if kind in (constants.ASSERT, constants.ASSERT_NOT):
+            if value[0] < 0 and len(set(value[1].getwidth())) > 1:
+                raise re.error("look-behind requires fixed-width pattern")
+            return _Cost(1, self.sequence(list(value[1]), _DONE).total)
+        if kind is constants.GROUPREF_EXISTS:
+            return self._branch([list(branch or ()) for branch in value[1:]], follow)
+        return _Cost(1, min(self.length, self.widths[value][1]) if kind is constants.GROUPREF else 1)
+
+    def _repeat(self, value: Any, follow: Letters) -> _Cost:
+        least, most, inner = value[0], min(value[1], self.length), list(value[2])
+        first = self.first(inner, 0)
+        decided = not first & follow and value[2].getwidth()[0] > 0
+        if _is_single(inner):
+            ways = 1.0 if decided else max(1.0, most - least + 1.0)
+            return _Cost(ways, 1, 2.0 * most) if ways == 1 else _Cost(ways, 2.0 * most)
+        body = self.sequence(inner, first | follow)
+        times = min(most, self.length // max(1, value[2].getwidth()[0]) + 1)
+        if body.ways == 1:
+            ways = 1.0 if decided else max(1.0, times - least + 1.0)
+            # what is passed over is passed over once, and once more where the last time fails
+            scan = min(times * body.scan, 2.0 * self.length + body.scan) if body.scan else 0.0
+            steps = times * (body.steps + _GROUP)
+            return _Cost(ways, steps, scan) if least else _Cost(ways, steps + scan)
+        ways, steps, paths = 0.0 if least or decided else 1.0, 0.0, 1.0
+        for time in range(1, times + 1):
+            steps += paths * (body.total + _GROUP)
+            paths *= body.ways
+            ways += paths if time >= least else 0.0
+            if paths > _COUNTLESS:
+                break
+        return _Cost(min(max(ways, 1.0), _COUNTLESS), min(steps, _COUNTLESS))
+
+    def _branch(self, branches: list[Items], follow: Letters) -> _Cost:
+        costs = [self.sequence(branch, follow) for branch in branches]
+        words = [self.leading(branch) for branch in branches]
+        tried = _GROUP * len(costs)
+        if not any(_alike(one, other) for at, one in enumerate(words) for other in words[at + 1 :]):
+            # the letters decide which one it is
+            steps, scan = max(cost.steps for cost in costs), max(cost.scan for cost in costs)
+            return _Cost(max(cost.ways for cost in costs), tried + steps, scan)
+        return _Cost(sum(cost.ways for cost in costs), tried + sum(cost.total for cost in costs))
+
+    def _within(self, value: Any) -> tuple[_Judge, Items]:
+        _, added, taken, inner = value
+        flags = (self.flags | added) & ~taken
+        return (self if flags == self.flags else _Judge(self.length, flags, self.widths)), list(inner)
+
+    def begun(self, items: Items, span: float) -> tuple[float, float]:
+        """Trying a sequence at each place of `span` letters: the steps until it is known whether its first word is
+        there, and at how many places it is."""
+        if items and items[0][0] is constants.SUBPATTERN:
+            judge, inner = self._within(items[0][1])
+            return judge.begun([*inner, *items[1:]] if judge is self else inner, span)
+        if items and items[0][0] is constants.BRANCH:
+            tries = [self.begun([*branch, *items[1:]], span) for branch in items[0][1][1]]
+            # most branches are told apart by their first letter, which takes next to nothing
+            return sum(tried - 0.7 * span for tried, _ in tries), min(
+                span + 1, sum(begun for _, begun in tries)
+            )
+        word = self.leading(items)
+        places = [span + 1, *(span / period + 1 for period in _periods(tuple(word)))]
+        return sum(places), places[-1]
+
+    def leading(self, items: Items) -> list[Letters]:
+        """The letters that a sequence must begin with, place by place, as far as they are known."""
+        word: list[Letters] = []
+        for kind, value in items:
+            if len(word) >= _FAR:
+                break
+            if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
+                continue
+            if kind in _SINGLE:
+                word.append(self._letters(kind, value))
+                continue
+            inner, exact = self._leading_of(kind, value)
+            word += inner
+            if not exact:
+                break
+        return word[:_FAR]
+
+    def _leading_of(self, kind: Any, value: Any) -> tuple[list[Letters], bool]:
+        """The same of one part, and whether it ends with them."""
+        if kind is constants.SUBPATTERN:
+            judge, inner = self._within(value)
+            word = judge.leading(inner)
+            return word, value[3].getwidth() == (len(word), len(word))
+        if kind is constants.BRANCH:
+            words = [self.leading(list(branch)) for branch in value[1]]
+            least = min(map(len, words))
+            together = [0] * least
+            for word in words:
+                together = [one | other for one, other in zip(together, word, strict=False)]
+            widths = {branch.getwidth() for branch in value[1]}
+            return together, widths == {(least, least)}
+        if kind in _GREEDY_OR_LAZY and value[0] > 0:
+            word = self.leading(list(value[2]))
+            if not _is_single(value[2]):
+                return word, False
+            return word * min(value[0], _FAR), value[0] == value[1]
+        return [], False
+
+    def first(self, items: Items, follow: Letters) -> Letters:
+        """With what letters a sequence can begin that `follow` comes behind."""
+        letters: Letters = 0
+        asked = False
+        for kind, value in items:
+            if kind is constants.AT and value in (constants.AT_END, constants.AT_END_STRING):
+                return letters | _NEWLINE | _END
+            if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
+                asked = True
+                continue
+            added, may_be_empty = self._first_of(kind, value)
+            letters |= added
+            if not may_be_empty:
+                return letters
+        # a condition at the very end may fail anywhere
+        return letters | (_ANY if asked and follow & _DONE else follow)
+
+    def _first_of(self, kind: Any, value: Any) -> tuple[Letters, bool]:
+        if kind in _SINGLE:
+            return self._letters(kind, value), False
+        if kind is constants.SUBPATTERN:
+            judge, inner = self._within(value)
+            return judge.first(inner, 0), value[3].getwidth()[0] == 0
+        if kind is constants.BRANCH:
+            letters = 0
+            for branch in value[1]:
+                letters |= self.first(list(branch), 0)
+            return letters, min(branch.getwidth()[0] for branch in value[1]) == 0
+        if kind in _GREEDY_OR_LAZY or kind is _POSSESSIVE:
+            return self.first(list(value[2]), 0), value[0] == 0 or value[2].getwidth()[0] == 0
+        if kind is _ATOMIC:
+            return self.first(list(value), 0), value.getwidth()[0] == 0
+        return _ANY, True
+
+    def _letters(self, kind: Any, value: Any) -> Letters:
+        if kind is constants.ANY:
+            return _ANY if self.flags & re.DOTALL else _ANY & ~_NEWLINE
+        if kind is constants.LITERAL:
+            return self._of_letter(value)
+        if kind is constants.NOT_LITERAL:
+            return _ANY & ~(self._of_letter(value) & ~_BEYOND)
+        letters, negated = 0, False
+        for inner, what in value:
+            if inner is constants.NEGATE:
+                negated = True
+            elif inner is constants.CATEGORY:
+                letters |= _CATEGORIES[what]
+            elif inner is constants.RANGE:
+                letters |= self._of_range(*what)
+            else:
+                letters |= self._of_letter(what)
+        if not negated:
+            return letters
+        # of the letters beyond ASCII only whole kinds are known to be left out
+        whole = 0
+        for inner, what in value:
+            if inner is constants.CATEGORY:
+                whole |= _CATEGORIES[what] & _BEYOND
+        return _ANY & ~(letters & ~_BEYOND) & ~whole
+
+    def _of_letter(self, code: int) -> Letters:
+        letter = chr(code)
+        if self.flags & re.IGNORECASE and letter.isalpha():
+            # beyond ASCII there are other forms of i, k and s
+            others = _WORD if code >= 128 or letter in "iIkKsS" else 0
+            both = f"{letter.lower()}{letter.upper()}"
+            return _ascii("".join(each for each in both if ord(each) < 128)) | others
+        if code < 128:
+            return 1 << code
+        return (
+            _DIGIT
+            if letter.isdigit()
+            else _WORD
+            if letter.isalnum()
+            else _SPACE
+            if letter.isspace()
+            else _OTHER
+        )
+
+    def _of_range(self, low: int, high: int) -> Letters:
+        letters = _BEYOND if high >= 128 else 0
+        for code in range(low, min(high, 127) + 1):
+            letters |= self._of_letter(code)
+        return letters
+
+
+def _is_single(inner: Any) -> bool:
+    return len(inner) == 1 and inner[0][0] in _SINGLE
+
+
+def _needed(items: Items) -> tuple[Items, Items]:
+    """What a text must hold to fit, and what may follow that it fits without."""
+    for at in range(len(items) - 1, -1, -1):
+        kind, value = items[at]
+        if kind in _GREEDY_OR_LAZY and value[0] == 0:
+            continue
+        if kind in _GREEDY_OR_LAZY and _is_single(value[2]):
+            return [*items[:at], (kind, (value[0], value[0], value[2]))], items[at:]
+        return items[: at + 1], items[at + 1 :]
+    return [], items
+
+
+def _alike(one: Sequence[Letters], other: Sequence[Letters]) -> bool:
+    """Whether both words may stand at one place."""
+    return all(mine & its for mine, its in zip(one, other, strict=False))
+
+
+@cache
+def _periods(word: tuple[Letters, ...]) -> tuple[int, ...]:
+    """Of the beginnings of a word, one letter long to whole: how many letters lie between two places of it at least."""
+    periods: list[int] = []
+    for shift in range(1, len(word) + 1):
+        same = 0
+        while shift + same < len(word) and word[shift + same] & word[same]:
+            same += 1
+        periods += [shift] * (shift + same - len(periods))
+    return tuple(periods)

@@ -1,0 +1,121 @@
+"""What does a patch change here: which bytes of which file, which options, which variables?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, plan_restored_key, unified_diff
+from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.patches import propose
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import Way
+
+Why = Literal["certain", "forced", "finding", "again", "possible"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A patch worked out for one checkpoint and one command.
+
+    `why`: "certain" is a prediction, "forced" was asked for by name, "finding" answers a failure, "again" puts a
+    patch in force back on a file that was restored, "possible" is only shown. An option or variable
+    whose value is None is taken away.
+    """
+
+    patch: Patch
+    why: Why
+    evidence: str
+    edits: KVEdits | None = None
+    flags: Mapping[str, str | None] = field(default_factory=dict)
+    environment: Mapping[str, str | None] = field(default_factory=dict)
+    cleanups: tuple[str, ...] = ()
+    redownloads: tuple[str, ...] = ()
+    """Files of the checkpoint that are fetched again; "*" stands for those that do not verify."""
+    consents: tuple[str, ...] = ()
+    cost: str = ""
+    way: str = ""
+    """What the patch itself asked for, in one line: by this it is known again in the journal."""
+
+    @property
+    def changes_something(self) -> bool:
+        return self.sets_something or bool(self.cleanups or self.redownloads)
+
+    @property
+    def sets_something(self) -> bool:
+        """Whether it changes a file or the command, rather than cleaning or fetching once."""
+        return bool((self.edits and self.edits.edits) or self.flags or self.environment)
+
+    @property
+    def undoing(self) -> str:
+        """What `revert` can put back of it: what is removed or ended is gone."""
+        once = bool(self.cleanups or self.redownloads)
+        if self.sets_something:
+            return "settings reversible, what is removed is not" if once else "reversible"
+        return "cannot be undone" if once else "changes nothing"
+
+    @property
+    def diff(self) -> str:
+        return unified_diff(self.edits) if self.edits else ""
+
+    @property
+    def file_diffs(self) -> dict[str, str]:
+        """The unified diff of each edited file."""
+        if not self.edits:
+            return {}
+        before, after = self.edits.before, self.edits.after
+        return {name: unified_diff(KVEdits((), {name: before[name]}, {name: after[name]})) for name in after}
+
+    @property
+    def action(self) -> str:
+        """What it does, in one line."""
+        files = sorted(self.edits.after) if self.edits else []
+        done = [f"edit {', '.join(files)}"] if files else []
+        for name, value in (*self.flags.items(), *self.environment.items()):
+            done.append(f"drop {name}" if value is None else f"set {name} to {value}")
+        done += [f"clean {name.replace('_', ' ')}" for name in self.cleanups]
+        done += [f"fetch {'damaged files' if name == '*' else name} again" for name in self.redownloads]
+        return "; ".join(done) or "nothing to change"
+
+
+def work_out(
+    patch: Patch, *, why: Why, evidence: str, argv: Sequence[str], configs: Mapping[str, bytes]
+) -> Change:
+    """Work a patch out that no failure asked for: its mildest way."""
+    ways = propose.ways(patch, propose.Circumstances(arguments=arguments_of(tuple(argv))))
+    return _change(patch, why, evidence, ways[0] if ways else Way(actions=()), configs)
+
+
+def answering(way: Way, patch: Patch, *, cause: str, configs: Mapping[str, bytes]) -> Change:
+    """Work out a way that a diagnosis proposed."""
+    return _change(patch, "finding", cause, way, configs)
+
+
+def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[str, bytes]) -> Change:
+    """Raises CheckpointError("config_shape" or "config_broken") where a file cannot be edited safely."""
+    edits = None
+    settings: dict[str, dict[str, str | None]] = {"flag": {}, "env": {}}
+    lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}
+    for action in way.actions:
+        if action.kind == "config" and "config.json" in configs:
+            edits = (
+                plan_restored_key(configs) if action.edit == "restore-kv-cache-key" else plan_edits(configs)
+            )
+        elif action.kind in settings and action.name:
+            settings[action.kind][action.name] = str(action.value) if action.op == "set" else None
+        elif action.kind in lists and action.name:
+            lists[action.kind].append(action.name)
+    change = Change(
+        patch=patch,
+        why=why,
+        evidence=evidence,
+        edits=edits,
+        flags=settings["flag"],
+        environment=settings["env"],
+        cleanups=tuple(lists["cleanup"]),
+        redownloads=tuple(lists["redownload"]),
+        consents=way.consents,
+        cost=way.cost,
+    )
+    return replace(change, way=change.action)

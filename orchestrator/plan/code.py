@@ -1,0 +1,146 @@
+"""Is the checkpoint's code that for which the consent in the playbook was given?
+
+Who writes `consents: [trust-remote-code]` into a playbook trusts what its repository holds. A branch moves, a mirror may
+serve something else, a folder may hold anything. So the first code that comes from where the playbook says is taken
+for what was meant, it is put on record with its commit, and other code asks again (docs/explain/decisions.md).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from orchestrator.engines.vllm.arguments import abbreviates, leaves, options
+from orchestrator.engines.vllm.consents import TRUST
+from orchestrator.on_host.hub_token import HUB, without_password
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.journal import Trusted
+from orchestrator.survey.survey import Survey
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_TOLD = 4
+"""Files that a message names; the others are counted."""
+
+
+def here(playbook: Playbook, survey: Survey) -> Trusted:
+    """The code that lies in the checkpoint's folder now."""
+    manifest = survey.checkpoint.manifest or {}
+    fetched = manifest.get("repository") == playbook.model.repository
+    commit = manifest.get("commit") if fetched else None
+    return Trusted(
+        playbook.model.repository,
+        playbook.model.revision,
+        str(commit) if commit else None,
+        dict(survey.checkpoint.code.files),
+    )
+
+
+def record(playbook: Playbook, survey: Survey) -> dict[str, Any] | None:
+    """What the journal has to say before this code is run; None where it says so already."""
+    now = here(playbook, survey)
+    if _known(now, survey.history.trusted):
+        return None
+    return {
+        "action": "consent",
+        "consent": TRUST,
+        "repository": now.repository,
+        "revision": now.revision,
+        "commit": now.commit,
+        "code": dict(now.code),
+    }
+
+
+def strangeness(playbook: Playbook, survey: Survey, argv: Sequence[str], *, other_folder: bool) -> str:
+    """Why the playbook's own consent does not stand for what would run; "" where it does.
+
+    `other_folder`: an option of this command named the folder, the playbook did not.
+    """
+    checkpoint, now = survey.checkpoint, here(playbook, survey)
+    outside = (*checkpoint.code.elsewhere, *_named(argv, checkpoint.folder))
+    if outside:
+        return f"code of {', '.join(dict.fromkeys(outside))} would run too, which no commit binds"
+    if not checkpoint.code.whole:
+        return f"not all of the Python in {checkpoint.folder} can be read and remembered"
+    if not now.code or _known(now, survey.history.trusted):
+        return ""
+    earlier = [one for one in survey.history.trusted if _asked(one) == _asked(now)]
+    if earlier:
+        return f"{now.repository} is not what it was when it was trusted: {_difference(earlier[-1], now)}"
+    return _origin(playbook, survey, now, other_folder)
+
+
+def _origin(playbook: Playbook, survey: Survey, now: Trusted, other_folder: bool) -> str:
+    """Why code that nobody has trusted yet is not what the playbook means."""
+    manifest, folder = survey.checkpoint.manifest, survey.checkpoint.folder
+    if manifest is None:
+        return (
+            f"{folder} is not the playbook's folder, and its Python was not fetched by deploy"
+            if other_folder
+            else ""
+        )
+    if now.commit is None:
+        return f"the files in {folder} were fetched from {manifest.get('repository')}"
+    if _COMMIT.fullmatch(now.revision) and now.commit != now.revision:
+        return f"the files in {folder} are those of {now.commit[:12]}, not of {now.revision[:12]}"
+    came_from = str(manifest.get("endpoint") or HUB)
+    own = playbook.environment.get("HF_ENDPOINT")
+    if came_from not in (HUB, without_password(own.plain) if own else HUB):
+        return f"the files in {folder} were fetched from {came_from}"
+    return ""
+
+
+def _asked(one: Trusted) -> tuple[str, str]:
+    return one.repository, one.revision
+
+
+def _known(now: Trusted, trusted: Sequence[Trusted]) -> bool:
+    """The same files, of the same commit where both are known to be of one."""
+    return any(
+        (one.repository, one.code) == (now.repository, now.code)
+        and (one.commit == now.commit or (now.code and None in (one.commit, now.commit)))
+        for one in trusted
+    )
+
+
+def _difference(before: Trusted, now: Trusted) -> str:
+    told = []
+    if before.commit and now.commit and before.commit != now.commit:
+        told.append(f"commit {before.commit[:12]} then, {now.commit[:12]} now")
+    names = sorted({*before.code, *now.code})
+    other = [name for name in names if before.code.get(name) != now.code.get(name)]
+    if other:
+        more = f" and {len(other) - _TOLD} more" if len(other) > _TOLD else ""
+        told.append(f"{', '.join(_how(name, before.code, now.code) for name in other[:_TOLD])}{more}")
+    return "; ".join(told)
+
+
+def _how(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    return f"{name} {'is new' if name not in before else 'is gone' if name not in now else 'changed'}"
+
+
+def _named(argv: Sequence[str], folder: str) -> Iterator[str]:
+    """What the command names beside the model, from where the same switch runs code: no commit says which."""
+    given = dict(options(argv))
+    for name, value in options(argv):
+        head, *_ = name.split(".")
+        inner = tuple(leaves(name, value))
+        if "auto_map" in name or any("auto_map" in keys for keys, _ in inner):
+            yield f"--{name}"
+        if not head:
+            continue
+        if head == "tokenizer" or (head.startswith("hf-c") and abbreviates(head, "hf-config-path")):
+            pinned = _COMMIT.fullmatch(given.get(f"{head}-revision") or "")
+            drafts = [] if pinned else [value]
+        elif head == "spec-model":
+            drafts = [value]
+        elif head.startswith("spec") and abbreviates(head, "speculative-config"):
+            draft = {".".join(keys): leaf for keys, leaf in inner}
+            drafts = [] if _pinned(draft) else [draft.get("model")]
+        else:
+            continue
+        yield from (str(other) for other in drafts if other and other != folder)
+
+
+def _pinned(draft: Mapping[str, Any]) -> bool:
+    return bool(_COMMIT.fullmatch(str(draft.get("code_revision") or draft.get("revision"))))

@@ -1,0 +1,206 @@
+"""Is there room on the cards for a launch, and if not, who takes it? Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from orchestrator.engines.vllm.sizing import TORCH_SHARE
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpu
+from orchestrator.on_host.secrets import redact
+
+LITTLE_MIB = 2048
+LITTLE_SHARE = 0.04
+"""What a desktop or a driver takes; vLLM's share then only has to be a little lower, which a remedy sees to."""
+MARGIN = 0.01
+"""What vLLM sees as free is less than nvidia-smi says: a context of its own, and memory that the driver keeps."""
+LEAST_SHARE = 0.2
+NAMED = 3
+LONGEST_COMMAND = 60
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a launch asks of the cards: how many, which share of each, CUDA_VISIBLE_DEVICES where it is set, and whether
+    CUDA numbers the cards as nvidia-smi does though they differ (CUDA_DEVICE_ORDER; else the fastest is its first)."""
+
+    cards: int
+    share: float
+    visible: str | None = None
+    by_bus: bool = False
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A card on which vLLM would find less free than it takes at its start, and would refuse; sizes in MiB."""
+
+    card: Gpu
+    free_mib: int
+    needed_mib: int
+    share: float
+    short: int
+    """How many of the launch's cards are short."""
+    holders: tuple[GpuProcess, ...]
+    """Who computes on those cards and is none of ours, one for each card."""
+    unseen_mib: int
+    """What is held on that card by nobody who is listed."""
+    elsewhere: tuple[int, ...] = ()
+    """Cards that have room, as many as the launch needs; none where there are not so many."""
+    lower: float | None = None
+    """The share that would be free on every card of the launch; None where that is too little to be of use."""
+
+    @property
+    def little(self) -> bool:
+        """Whether it is no more than a desktop or a driver takes."""
+        total = self.card.memory_mib or 0
+        return total - self.free_mib <= max(LITTLE_MIB, total * LITTLE_SHARE)
+
+    @property
+    def sentence(self) -> str:
+        """Which card, how much, and who has it."""
+        more = f", and {self.short - 1} more are short" if self.short > 1 else ""
+        return (
+            f"GPU{self.card.index} has {self.free_mib:,} of {self.card.memory_mib:,} MiB free, vLLM takes "
+            f"{self.needed_mib:,} MiB ({self.share:g} of it) or refuses to start{more}: {self.who}"
+        )
+
+    @property
+    def who(self) -> str:
+        told = holders(self.holders)
+        if self.unseen_mib > max(LITTLE_MIB, (self.card.memory_mib or 0) * LITTLE_SHARE):
+            told.append(
+                f"{self.unseen_mib:,} MiB are held by what cannot be seen from here, such as another container"
+            )
+        return "; ".join(told) or "nobody who is listed holds it"
+
+    @property
+    def advice(self) -> str:
+        """What a person could do, in words."""
+        ways = ["wait until it has ended"]
+        if self.elsewhere:
+            ways.append(
+                f"take GPUs {','.join(map(str, self.elsewhere))}, which have room (--env CUDA_VISIBLE_DEVICES=...)"
+            )
+        if self.lower is not None:
+            ways.append(f"share the card with --set arguments.gpu-memory-utilization={self.lower:g}")
+        return f"It is not ours, so it stays: {', or '.join(ways)}"
+
+    @property
+    def next_command(self) -> str | None:
+        """What to type; None where nothing but waiting helps."""
+        if self.elsewhere:
+            return f"{{command}} --env CUDA_VISIBLE_DEVICES={','.join(map(str, self.elsewhere))}"
+        if self.lower is not None:
+            return f"{{command}} --set arguments.gpu-memory-utilization={self.lower:g}"
+        return None
+
+
+def shortage(
+    cards: Sequence[Gpu], processes: Iterable[GpuProcess], launch: Launch, *, own: Collection[int] = ()
+) -> Shortage | None:
+    """The fullest card of a launch that would be refused for want of free memory; None where each has room.
+
+    What processes of our `own` hold is given back before a launch. None too where something is not known: a size, which
+    cards are meant, or what our own processes hold (in a container the driver tells the pids of the host).
+    """
+    listed = list(processes)
+    meant = _meant(cards, launch)
+    if not meant or any(card.memory_mib is None or card.memory_used_mib is None for card in meant):
+        return None
+    if own and not any(one.pid in own and one.memory_mib for one in listed):
+        return None
+    free = {card.uuid: _free(card, listed, own) for card in cards}
+    short = [card for card in meant if free[card.uuid] < _needed(card, launch) * (1 - MARGIN)]
+    if not short:
+        return None
+    fullest = min(short, key=lambda card: free[card.uuid] / (card.memory_mib or 1))
+    uuids = {card.uuid for card in short}
+    foreign = tuple(one for one in listed if one.gpu_uuid in uuids and one.pid not in own)
+    on_it = sum(one.memory_mib or 0 for one in foreign if one.gpu_uuid == fullest.uuid)
+    unknown = any(one.memory_mib is None for one in foreign if one.gpu_uuid == fullest.uuid)
+    roomy = [card.index for card in cards if free[card.uuid] >= _needed(card, launch)]
+    share = math.floor((free[fullest.uuid] / (fullest.memory_mib or 1) - 0.02) * 100) / 100
+    return Shortage(
+        card=fullest,
+        free_mib=free[fullest.uuid],
+        needed_mib=round(_needed(fullest, launch)),
+        share=launch.share,
+        short=len(short),
+        holders=foreign,
+        unseen_mib=0 if unknown else max(0, (fullest.memory_mib or 0) - free[fullest.uuid] - on_it),
+        elsewhere=tuple(roomy[: launch.cards])
+        if len(roomy) >= launch.cards and _numbers_hold(cards, launch)
+        else (),
+        lower=share if share >= LEAST_SHARE else None,
+    )
+
+
+def _meant(cards: Sequence[Gpu], launch: Launch) -> list[Gpu]:
+    """The cards that the launch will take: the first of those that it may see; none where that is not known."""
+    if any(card.mig == "Enabled" for card in cards):
+        return []
+    seen = list(cards) if _numbers_hold(cards, launch) or launch.cards == len(cards) else []
+    if launch.visible is not None:
+        names = [name.strip() for name in launch.visible.split(",") if name.strip()]
+        known = [name for name in names if _numbers_hold(cards, launch) or not name.isdecimal()]
+        found = [_named(cards, name) for name in known]
+        seen = [card for card in found if card is not None]
+        if len(seen) < len(names):
+            return []
+    return seen[: launch.cards] if len(seen) >= launch.cards else []
+
+
+def _numbers_hold(cards: Sequence[Gpu], launch: Launch) -> bool:
+    """Whether a card has the same number for CUDA as for nvidia-smi."""
+    return launch.by_bus or len({card.name for card in cards}) == 1
+
+
+def _named(cards: Sequence[Gpu], name: str) -> Gpu | None:
+    same = [
+        card
+        for card in cards
+        if str(card.index) == name or (name.startswith("GPU-") and card.uuid.startswith(name))
+    ]
+    return same[0] if len(same) == 1 else None
+
+
+def _free(card: Gpu, processes: Iterable[GpuProcess], own: Collection[int]) -> int:
+    ours = sum(one.memory_mib or 0 for one in processes if one.gpu_uuid == card.uuid and one.pid in own)
+    return (card.memory_mib or 0) - (card.memory_used_mib or 0) + ours
+
+
+def _needed(card: Gpu, launch: Launch) -> float:
+    return (card.memory_mib or 0) * TORCH_SHARE * launch.share
+
+
+def holders(processes: Iterable[GpuProcess]) -> list[str]:
+    """Each process once, with what it holds on all the cards: "pid 8121 (python3 train.py, user ml) holds 40,000 MiB"."""
+    by_pid: dict[int, list[GpuProcess]] = {}
+    for one in processes:
+        by_pid.setdefault(one.pid, []).append(one)
+    told = [_holder(same) for same in by_pid.values()]
+    return [*told[:NAMED], *([f"and {len(told) - NAMED} more"] if len(told) > NAMED else [])]
+
+
+def _holder(same: Sequence[GpuProcess]) -> str:
+    one = same[0]
+    program, blank, arguments = (one.command or one.name or "").partition(" ")
+    what = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")
+    shown = what if len(what) <= LONGEST_COMMAND else f"{what[: LONGEST_COMMAND - 4].rstrip()} ..."
+    who = ", ".join(filter(None, [shown, one.user and f"user {one.user}"])) or "not to be seen from here"
+    sizes = [process.memory_mib for process in same]
+    amount = f"{sum(size or 0 for size in sizes):,} MiB" if all(sizes) else "memory"
+    on = f" on {len(same)} GPUs" if len(same) > 1 else ""
+    return f"pid {one.pid} ({who}) holds {amount}{on}"
+
+
+def after_waiting(
+    cards: Sequence[Gpu], answer: Mapping[str, Any]
+) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:
+    """Cards and processes as `on_host/cleanup.py` found them when it had waited for memory."""
+    used = answer["used_mib"]
+    now = tuple(replace(card, memory_used_mib=used.get(card.uuid, card.memory_used_mib)) for card in cards)
+    return now, tuple(GpuProcess(**one) for one in answer["holders"])

@@ -1,0 +1,342 @@
+"""What would a deployment do on this host, in which order and why? Pure: facts, playbook, patches in, a plan out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from orchestrator.base.errors import DeployError
+from orchestrator.engines.vllm import sizing
+from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.engines.vllm.consents import TRUST, needed
+from orchestrator.patches.patch import Patch
+from orchestrator.plan import code, outlook, preflight
+from orchestrator.plan.change import Change, Why, work_out
+from orchestrator.plan.command import engine_command
+from orchestrator.plan.environment import Variable, engine_environment, removed_variables, without_token
+from orchestrator.plan.gpu_room import Shortage
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+Goal = Literal["up", "remediate", "restart"]
+"""Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
+_KV_BYTES = "--kv-cache-memory-bytes"
+"""With it vLLM's share of the card decides less than without."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the person asked for beside the playbook.
+
+    `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
+    `vllm_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
+    ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder.
+    """
+
+    patches: tuple[Patch, ...] = ()
+    forced: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
+    predict: bool = True
+    consents: tuple[str, ...] = ()
+    vllm_version: str | None = None
+    yes: bool = False
+    other_folder: bool = False
+
+    @property
+    def allowed(self) -> tuple[Patch, ...]:
+        return tuple(patch for patch in self.patches if patch.id not in self.forbidden)
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """One step of a plan and what it would change."""
+
+    name: str
+    effects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every effect of a deployment, with reasons; `refusals` say why it may not start.
+
+    `changes` are applied before the launch, `skipped` were predicted but are not wished for.
+    """
+
+    host: str
+    playbook: Playbook
+    survey: Survey
+    python: str
+    version: str | None
+    fit: sizing.Fit
+    command: tuple[str, ...]
+    environment: tuple[Variable, ...]
+    removed: tuple[str, ...]
+    token_consent: bool
+    """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
+    changes: tuple[Change, ...]
+    skipped: tuple[Change, ...]
+    steps: tuple[PlannedStep, ...]
+    warnings: tuple[str, ...]
+    lacking: Mapping[str, str]
+    """The consents that are missing, each with what asks for it."""
+    trusted: Mapping[str, Any] | None
+    """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
+    refusals: tuple[DeployError, ...]
+
+    @property
+    def missing_consents(self) -> tuple[str, ...]:
+        return tuple(self.lacking)
+
+    @property
+    def folder(self) -> str:
+        return self.survey.checkpoint.folder
+
+    @property
+    def compute_cap(self) -> str | None:
+        return self.survey.facts.compute_cap
+
+    @property
+    def gpus(self) -> int | None:
+        return len(self.survey.facts.cards) or None
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `deploy plan --json` prints."""
+        guesses = [one for one in (*self.changes, *self.skipped) if one.why != "again"]
+        return {
+            "host": self.host,
+            "playbook": self.playbook.name,
+            "engine": {"kind": self.playbook.engine.kind, "version": self.version, "python": self.python},
+            "fit": {
+                "verdict": self.fit.verdict,
+                "reason": self.fit.reason,
+                "max_model_len": self.fit.max_model_len,
+                "weights_gib_per_gpu": _rounded(self.fit.weights_gib_per_gpu),
+                "kv_bytes_per_token": self.fit.kv_bytes_per_token,
+            },
+            "command": list(self.command),
+            "environment": [
+                {"name": one.name, "value": one.shown, "reason": one.reason} for one in self.environment
+            ],
+            "predictions": [
+                {
+                    "patch": one.patch.id,
+                    "certainty": one.why,
+                    "evidence": one.evidence,
+                    "action": f"skipped: {one.action}" if one in self.skipped else one.action,
+                }
+                for one in guesses
+            ],
+            "patches": [
+                {"patch": change.patch.id, "file": name, "diff": diff}
+                for change in self.changes
+                for name, diff in change.file_diffs.items()
+            ],
+            "steps": [{"name": step.name, "effects": list(step.effects)} for step in self.steps],
+            "warnings": list(self.warnings),
+            "refusals": [{"code": one.code, "message": one.message} for one in self.refusals],
+            "missing_consents": list(self.missing_consents),
+        }
+
+
+def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, goal: Goal = "up") -> Plan:
+    """Plan what a verb would do on the host as the survey found it."""
+    version = wishes.vllm_version or (survey.engine.version if survey.engine else None)
+    python = survey.engine.executable if survey.engine else playbook.engine.python
+    wanted, skipped = _changes(playbook, survey, wishes, version)
+    changes, fit = outlook.with_consequences(playbook, survey, version, wanted)
+    command = outlook.command(playbook, survey, changes, python=python)
+    adjusted = outlook.adjusted(playbook, survey, changes)
+    environment = engine_environment(playbook, adjusted)
+    withheld: tuple[str, ...] = ()
+    token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
+    if not token_consent:
+        environment, withheld = without_token(environment, survey.hf_endpoint)
+    asked = needed(command, _sent(environment), folder=survey.checkpoint.folder)
+    warnings = (
+        *preflight.warnings(survey, version, command, environment),
+        *(f"a record of the journal is passed over: {why}" for why in outlook.overruled(survey).values()),
+    )
+    if withheld:
+        told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
+        warnings = (*warnings, f"{told}: --consent token-to-endpoint gives it")
+    if fit.verdict in ("borderline", "does_not_fit"):
+        warnings = (fit.reason, *warnings)
+    refusals = preflight.refusals(host, playbook, survey, version)
+    short = _shortage(playbook, survey, version, command, environment, goal)
+    # what a launch of ours that just died held may be on its way back
+    returning = short is not None and not short.holders and not survey.history.cleaned
+    if short is not None and (short.little or returning or _KV_BYTES in command):
+        warnings = (*warnings, f"{short.sentence}. {short.advice}")
+    elif short is not None:
+        refusals = (*refusals, preflight.gpu_busy(host, short))
+    return Plan(
+        host=host,
+        playbook=playbook,
+        survey=survey,
+        python=python,
+        version=version,
+        fit=fit,
+        command=command,
+        environment=environment,
+        removed=(*removed_variables(playbook, adjusted), *withheld),
+        token_consent=token_consent,
+        changes=changes,
+        skipped=skipped,
+        steps=_steps(playbook, survey, changes, goal),
+        warnings=warnings,
+        lacking=_lacking(playbook, wishes, survey, changes, command, asked),
+        trusted=code.record(playbook, survey) if TRUST in asked else None,
+        refusals=refusals,
+    )
+
+
+def _shortage(
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    command: Sequence[str],
+    environment: Sequence[Variable],
+    goal: Goal,
+) -> Shortage | None:
+    """What is short on the cards now; a launch that lives is only followed, and old facts say nothing of now."""
+    if not survey.fresh or (survey.observed.alive and goal != "restart"):
+        return None
+    visible = {one.name: one.shown for one in environment}
+    return outlook.gpu_shortage(playbook, survey, version, command, visible)
+
+
+def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
+    """Every change that applies: planned, asked for by the last failure, and, only to be shown, what patches could
+    change where their window cannot be judged (no GPU or no engine to ask)."""
+    outcome = plan.survey.history.outcome
+    unjudged = plan.version is None or plan.compute_cap is None
+    found = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
+    for patch in patches:
+        if outcome is not None and outcome.finding == patch.id:
+            found.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
+        elif unjudged and patch.window is not None:
+            found.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
+    return tuple(change for change in found.values() if change.changes_something)
+
+
+def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """How the command of a running launch differs from what would be started now, an option each."""
+    then, now = arguments_of(tuple((command or {}).get("argv") or ())), arguments_of(plan.command)
+    if not then:
+        return ()
+    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    shown = [(name.replace("_", "-"), then.get(name, "not set"), now.get(name, "not set")) for name in names]
+    return tuple(f"--{name} is {before}, asked is {after}" for name, before, after in shown)
+
+
+def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
+    configs = plan.survey.checkpoint.configs
+    return work_out(patch, why=why, evidence=evidence, argv=plan.command, configs=configs)
+
+
+def _changes(
+    playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None
+) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
+    """What is to be applied before the launch, and what was predicted but is not wished for."""
+    configs = survey.checkpoint.configs
+    argv = outlook.command(playbook, survey)
+    in_force = {one.patch for one in survey.history.applied if one.files}
+    chosen: dict[str, Change] = {}
+    for patch in wishes.allowed:
+        if patch.id in wishes.forced:
+            chosen[patch.id] = work_out(
+                patch, why="forced", evidence="asked for by name", argv=argv, configs=configs
+            )
+        elif patch.id in in_force:  # a download may have restored upstream's file
+            chosen[patch.id] = work_out(
+                patch, why="again", evidence="in force since an earlier launch", argv=argv, configs=configs
+            )
+    certain = outlook.predicted(playbook, survey, version, wishes.allowed)
+    guesses = tuple(change for change in certain if change.patch.id not in chosen)
+    changes = tuple(change for change in chosen.values() if change.changes_something)
+    return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
+
+
+def _steps(
+    playbook: Playbook, survey: Survey, changes: Sequence[Change], goal: Goal
+) -> tuple[PlannedStep, ...]:
+    """What would be done from here on; a launch that serves is only asked, one under way only followed."""
+    smoke = PlannedStep("smoke", (f"one completion of at most {playbook.smoke.max_tokens} tokens",))
+    watch = PlannedStep("watch", (f"nothing: waits until it is healthy, at most {playbook.ready_timeout} s",))
+    observed = survey.observed
+    if goal != "restart" and observed.serves:
+        return (smoke,)
+    if goal != "restart" and observed.alive:
+        return (watch, smoke)
+    patches = tuple(f"{change.patch.id} ({change.why}): {change.action}" for change in changes)
+    state = f"log and identity in ~/.local/state/deploy/{playbook.name}"
+    fetching = (_download(playbook, survey),) if goal == "up" else ()
+    return (
+        *fetching,
+        PlannedStep("verify", ("nothing: reads the index and every shard's header",)),
+        *_clean(survey),
+        PlannedStep("patch", patches or ("nothing",)),
+        PlannedStep("launch", (f"start the engine under nohup, {state}",)),
+        watch,
+        smoke,
+    )
+
+
+def _download(playbook: Playbook, survey: Survey) -> PlannedStep:
+    checkpoint = survey.checkpoint
+    if checkpoint.missing == 0:
+        return PlannedStep(
+            "download", (f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}",)
+        )
+    return PlannedStep("download", (f"fetch what {checkpoint.folder} lacks of {playbook.model.repository}",))
+
+
+def _clean(survey: Survey) -> tuple[PlannedStep, ...]:
+    observed = survey.observed
+    if observed.launch is None or (survey.history.cleaned and not observed.members):
+        return ()
+    ended = f"end {len(observed.members)} processes of launch {observed.launch}, remove its shared memory"
+    return (PlannedStep("clean", (ended,)),)
+
+
+def _lacking(
+    playbook: Playbook,
+    wishes: Wishes,
+    survey: Survey,
+    changes: Sequence[Change],
+    command: Sequence[str],
+    asked: Mapping[str, str],
+) -> dict[str, str]:
+    """The consents without which this may not be started, each with what asks for it."""
+    wanted = dict(asked)
+    for change in changes:
+        wanted.update({consent: change.patch.id for consent in change.consents if consent not in wanted})
+    checkpoint = survey.checkpoint
+    if checkpoint.exists and not checkpoint.owned_by_us and any(change.edits for change in changes):
+        wanted["foreign-folder"] = f"{checkpoint.folder} belongs to uid {checkpoint.owner_uid}"
+    lacking = {
+        consent: why
+        for consent, why in wanted.items()
+        if consent not in (*playbook.consents, *wishes.consents)
+    }
+    if TRUST in asked and TRUST in playbook.consents and TRUST not in wishes.consents:
+        strange = code.strangeness(playbook, survey, command, other_folder=wishes.other_folder)
+        lacking.update({TRUST: strange} if strange else {})
+    given = _of_the_playbook(playbook, survey) if wishes.yes else {}
+    return {consent: why for consent, why in lacking.items() if consent not in given}
+
+
+def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
+    """The consents that would be needed without any remedy."""
+    folder = survey.checkpoint.folder
+    command = engine_command(playbook, python=playbook.engine.python, folder=folder)
+    return needed(command, _sent(engine_environment(playbook)), folder=folder)
+
+
+def _sent(environment: Sequence[Variable]) -> dict[str, str]:
+    return {one.name: one.sent for one in environment}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

@@ -1,0 +1,223 @@
+"""Why may a deployment not start on this host, and what should a person know before it does? Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from orchestrator.base.errors import DeployError, PreflightRefused
+from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.facts.engine import Engine
+from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Unknown
+from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
+from orchestrator.on_host.secrets import brief
+from orchestrator.plan.environment import Variable
+from orchestrator.plan.gpu_room import Shortage
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+LONGEST_COMMAND = 300
+"""Characters of a foreign command line that are told."""
+JUDGED = ("NCCL_P2P_LEVEL", "NCCL_PROTO")
+"""Variables that the way in which the GPUs are connected decides about."""
+
+
+def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None) -> tuple[DeployError, ...]:
+    """What forbids a launch: no engine or a wrong one, too few or too small GPUs, a taken port."""
+    return (
+        *_engine(host, playbook, survey, version),
+        *_gpus(host, playbook, survey),
+        *_port(host, playbook, survey),
+    )
+
+
+def warnings(
+    survey: Survey, version: str | None, argv: Sequence[str], environment: Sequence[Variable]
+) -> tuple[str, ...]:
+    """What does not forbid a launch, and may spoil it."""
+    found = []
+    if version:
+        found += [warning.sentence for warning in check_flags(argv, version)]
+        found += [warning.sentence for warning in check_variables([one.name for one in environment], version)]
+    return (*_configs(survey), *found, *_untold(survey), *_logout(survey), *_nccl(survey, environment))
+
+
+def _configs(survey: Survey) -> list[str]:
+    checkpoint = survey.checkpoint
+    return [
+        f"{name} in {checkpoint.folder} {why}: this plan is made without it"
+        for name, why in checkpoint.unusable.items()
+    ]
+
+
+def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
+    if version is None:
+        why = survey.facts.engine.reason if isinstance(survey.facts.engine, Unknown) else "it has no vLLM"
+        return [
+            PreflightRefused(
+                "no_engine",
+                f"{host}: {playbook.engine.python}: {why}",
+                next_command=_installing(host, playbook, survey),
+            )
+        ]
+    if playbook.engine.accepts(version):
+        return []
+    wanted = f"{playbook.engine.version}, which {playbook.name} needs"
+    return [
+        PreflightRefused(
+            "engine_version",
+            f"{host}: vLLM {version} is outside {wanted}",
+            next_command=_installing(host, playbook, survey),
+        )
+    ]
+
+
+def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
+    """What brings a right engine: into the environment that was asked, or another environment where it is none."""
+    asked = survey.facts.engine
+    if isinstance(asked, Unknown) and asked.code != "no_engine":
+        return "{command} --set engine.python=PATH"
+    python = shlex.quote(asked.executable if isinstance(asked, Engine) else playbook.engine.python)
+    return f"{python} -m pip install {shlex.quote(f'vllm{playbook.engine.version}')}  # on {host}"
+
+
+def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
+    on_cpu = survey.engine is not None and survey.engine.on_cpu
+    if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
+        return []
+    if isinstance(survey.facts.gpus, Unknown):
+        return [
+            PreflightRefused(
+                "gpus_unknown", f"{host}: {survey.facts.gpus.reason}", next_command=f"nvidia-smi  # on {host}"
+            )
+        ]
+    cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
+    if len(cards) < playbook.gpus:
+        problems = "".join(f"; nvidia-smi says besides: {one}" for one in survey.facts.gpus.problems[:1])
+        what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
+        return [PreflightRefused("gpus_missing", what, next_command=f"nvidia-smi -L  # on {host}")]
+    lost = [card for card in cards if card.lost]
+    if len(cards) - len(lost) < playbook.gpus:
+        says = f"GPU{lost[0].index} says {lost[0].faults[0]}"
+        what = f"{host}: {says}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
+        reset = f"sudo nvidia-smi --gpu-reset -i {lost[0].index}  # on {host}"
+        return [PreflightRefused("gpu_lost", what, next_command=reset)]
+    small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
+    return [
+        PreflightRefused(
+            "gpu_memory",
+            f"{host}: GPU{card.index} has {card.memory_mib} MiB, {playbook.name} needs {needed:g} GiB a GPU",
+            next_command=f"nvidia-smi  # on {host}",
+        )
+        for card in small[:1]
+    ]
+
+
+def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
+    """That a launch would certainly be refused by vLLM: what others hold of a card leaves too little."""
+    return PreflightRefused(
+        "gpu_busy",
+        f"{host}: {short.sentence}. {short.advice}",
+        next_command=short.next_command or f"nvidia-smi  # on {host}",
+    )
+
+
+def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
+    owner = survey.observed.listener
+    if not owner or owner.get("ours"):
+        return []
+    command = brief(str(owner.get("command")), LONGEST_COMMAND)
+    who = f"pid {owner.get('pid')} ({command}, user {owner.get('user')}, since {owner.get('since')})"
+    if survey.observed.members:
+        shared = f"port {survey.observed.endpoint['port']} of launch {survey.observed.launch}"
+        return [
+            PreflightRefused(
+                "port_shared",
+                f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
+                next_command=shlex.join(["deploy", "stop", playbook.name, "--host", host]),
+            )
+        ]
+    other = owner.get("free_port") or (playbook.port + 1 if playbook.port < 65535 else 8000)
+    return [
+        PreflightRefused(
+            "port_taken",
+            f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
+            next_command=f"{{command}} --set port={other}",
+        )
+    ]
+
+
+def _logout(survey: Survey) -> list[str]:
+    machine = survey.facts.machine
+    if not isinstance(machine, Machine):
+        return []
+    found = []
+    if machine.logout_kills:
+        found.append(
+            "logind ends this user's processes at the last logout (KillUserProcesses), the launch too"
+        )
+    if machine.logout_removes_shm:
+        found.append(
+            "logind removes this user's shared memory at the last logout (RemoveIPC), the launch's too"
+        )
+    return [f"{text}: --consent linger keeps it (loginctl enable-linger)" for text in found]
+
+
+def wants_linger(survey: Survey) -> bool:
+    """Whether logind would harm the launch once nobody is logged in."""
+    machine = survey.facts.machine
+    return isinstance(machine, Machine) and (machine.logout_kills or machine.logout_removes_shm)
+
+
+def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
+    """Which of NCCL's variables the measured host gives no reason for, and which cannot be judged by what it tells."""
+    topology, machine, no_p2p = survey.facts.topology, survey.facts.machine, survey.facts.no_p2p
+    shown = {one.name: one.shown for one in environment}
+    judged = [name for name in JUDGED if name in shown]
+    if not judged or len(survey.facts.cards) < 2:
+        return []
+    if not isinstance(topology, Topology):
+        return _not_known("how the GPUs are connected", topology, f"{', '.join(judged)} cannot be judged")
+    found = _not_known(
+        "whether the GPUs reach each other's memory", no_p2p, f"{', '.join(judged)} may be idle"
+    )
+    sockets, vendor = (machine.sockets, machine.cpu_vendor) if isinstance(machine, Machine) else (None, None)
+    pairs = () if isinstance(no_p2p, Unknown) else no_p2p
+    suggested = suggest_nccl(topology, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
+    unsure = topology.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
+    if unsure and "NCCL_PROTO" in shown:
+        known = {name: value for name, value in shown.items() if name != "NCCL_PROTO"}
+        lacks = "sockets" if sockets is None else "CPU's vendor"
+        found.append(f"the host does not tell its {lacks} (lscpu): NCCL_PROTO cannot be judged")
+    else:
+        known = shown
+    return [*found, *(sentence for _, sentence in unfounded_nccl(known, suggested))]
+
+
+def _untold(survey: Survey) -> list[str]:
+    """What the host did not tell, and what is not judged for want of it."""
+    facts = survey.facts
+    found = _not_known(
+        "the machine",
+        facts.machine,
+        "a mirror of the Hub that is set there, and what logind does at a logout, are not known",
+    )
+    if facts.cards:
+        found += _not_known(
+            "who computes on the GPUs", facts.gpu_processes, "memory that others hold is nobody's"
+        )
+    if not isinstance(facts.gpus, Unknown):
+        found += [f"nvidia-smi says besides: {problem}" for problem in facts.gpus.problems]
+    for card in facts.cards:
+        if card.faults:
+            found.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")
+        if card.mig == "Enabled":
+            found.append(f"GPU{card.index} is cut up (MIG): no launch gets the whole of it")
+    return found
+
+
+def _not_known(what: str, fact: object, consequence: str) -> list[str]:
+    if not isinstance(fact, Unknown) or fact.code == "not_asked":
+        return []
+    return [f"{what} is not known ({fact.reason}): {consequence}"]

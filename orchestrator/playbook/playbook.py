@@ -1,0 +1,182 @@
+"""What is a playbook called, where is it found, and what does a command change in it?"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr, ValidationError, field_validator
+
+from orchestrator.base.errors import UsageError
+from orchestrator.base.yaml_file import load_model
+from orchestrator.engines.vllm.arguments import rendered
+from orchestrator.engines.vllm.consents import needed
+from orchestrator.on_host.secrets import brief, is_secret
+from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
+from orchestrator.playbook.shape import Figures, Name, Setting, Shape, Smoke
+
+__all__ = [
+    "Figures",
+    "Playbook",
+    "PlaybookFile",
+    "Setting",
+    "Smoke",
+    "find",
+    "load",
+    "names",
+]
+
+
+class PlaybookFile(Shape):
+    """A playbook as a file; a secret has no place in it."""
+
+    @field_validator("environment")
+    @classmethod
+    def _no_secrets(cls, environment: dict[str, Setting]) -> dict[str, Setting]:
+        for name, item in environment.items():
+            if isinstance(item.value, SecretStr) and is_secret(name):
+                raise ValueError(f"{name} is a secret and has no place in a file; pass --env {name} instead")
+        return environment
+
+
+class Playbook(Shape):
+    """One model's deployment, with the name that it has in every command and on the host."""
+
+    name: Name
+    source: Path | None = None
+    """The file that it was read from."""
+
+    @property
+    def served_name(self) -> str:
+        """The model id that clients ask for."""
+        return self.model.served_name or self.name
+
+    @property
+    def folder(self) -> str:
+        """The checkpoint's folder on the host; `~` is the home folder there."""
+        return self.checkpoint.folder or f"~/models/{self.name}"
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs the host must have; 0 for an engine on the CPU."""
+        return self.parallel.gpus if self.needs.gpus is None else self.needs.gpus
+
+    @property
+    def needed_consents(self) -> tuple[str, ...]:
+        """What the playbook itself asks for; a remedy may need more."""
+        options = [item for name, value in self.arguments.items() for item in rendered(name, value)]
+        variables = {name: item.plain for name, item in self.environment.items()}
+        return tuple(needed(("--host", self.listen, *options), variables))
+
+    def with_overrides(
+        self,
+        settings: Sequence[str] = (),
+        engine_args: Sequence[str] = (),
+        env: Sequence[str] = (),
+        *,
+        ambient: Mapping[str, str] | None = None,
+    ) -> Playbook:
+        """The playbook as the options of one command change it.
+
+        `settings` are KEY.PATH=VALUE (YAML; null takes the key away), `engine_args` NAME=VALUE or NAME,
+        `env` NAME=VALUE, or NAME alone to take the value from `ambient`, so that a secret is in no command
+        line. UsageError("invalid_option") names the option and says what is allowed.
+        """
+        overrides = parse_overrides(settings, engine_args, env, ambient or {})
+        if not overrides:
+            return self
+        try:
+            return Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), overrides))
+        except ValidationError as error:
+            texts = {tuple(detail["loc"]) for detail in error.errors() if detail["type"] == "string_type"}
+            retried = tuple(item.as_text() if item.path in texts else item for item in overrides)
+            if retried == overrides:
+                raise _option_error(error, overrides) from None
+        try:  # --set model.served_name=123 means the text, though YAML reads a number
+            return Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), retried))
+        except ValidationError as error:
+            raise _option_error(error, retried) from None
+
+
+def _option_error(error: ValidationError, overrides: Sequence[Override]) -> UsageError:
+    lines = []
+    for detail in error.errors(include_url=False):
+        location = tuple(part for part in detail["loc"] if part != "[key]")
+        guilty = [item for item in overrides if _touches(item.path, location)] or list(overrides)
+        said = detail["msg"].removeprefix("Value error, ")
+        said = said.replace("Input should be", "is wrong; allowed:").replace("Field required", "is missing")
+        where = ".".join(str(part) for part in location)
+        if detail["type"] == "extra_forbidden":
+            known = _keys_beside(location)
+            near = difflib.get_close_matches(str(location[-1]), known, n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            said = f"is not a known key{hint}" + (f"; allowed: {', '.join(known)}" if known else "")
+        lines.append(f"{', '.join(item.option for item in guilty)}: {where}: {said}")
+    return UsageError("invalid_option", "\n".join(dict.fromkeys(lines)))
+
+
+def _touches(path: tuple[str, ...], location: tuple[int | str, ...]) -> bool:
+    shared = min(len(path), len(location))
+    return path[:shared] == location[:shared]
+
+
+def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
+    """The keys of the model in which a location lies; none where names are free, as in `environment`."""
+    kind: Any = Shape
+    for part in location[:-1]:
+        field = getattr(kind, "model_fields", {}).get(part)
+        kind = field.annotation if field else None
+    return list(getattr(kind, "model_fields", ()))
+
+
+def load(path: Path) -> Playbook:
+    """Read a playbook; its name is the file's name. UsageError("invalid_playbook") says file, line and key."""
+    file = load_model(path, PlaybookFile, code="invalid_playbook")
+    given = {key: getattr(file, key) for key in file.model_fields_set}
+    try:
+        return Playbook(name=path.stem, source=path, **given)
+    except ValidationError as error:
+        said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        right = re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._")[:64] or "playbook"
+        raise UsageError(
+            "invalid_playbook",
+            f"{path}: the file's name is the playbook's name: {said}",
+            next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{right}.yaml"))]),
+        ) from None
+
+
+def names(folders: Sequence[Path]) -> dict[str, Path]:
+    """Every playbook in these folders with its file, in the order of the alphabet; the first folder wins."""
+    found: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.yaml")):
+            found.setdefault(path.stem, path)
+    return dict(sorted(found.items()))
+
+
+def find(name: str, folders: Sequence[Path]) -> Playbook:
+    """The playbook of this name in the first folder that has it, or the file itself if `name` is a path.
+
+    Raises UsageError: "unknown_playbook" with the nearest names, or "invalid_playbook".
+    """
+    if "/" in name or name.endswith((".yaml", ".yml")):
+        try:
+            return load(Path(name).expanduser())
+        except RuntimeError as error:  # ~NAME of nobody here
+            said = f"{name[:60]}: {error}"
+            raise UsageError("invalid_playbook", said, next_command="deploy list playbooks") from None
+    known = names(folders)
+    if name in known:
+        return load(known[name])
+    near = difflib.get_close_matches(name.lower(), known, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    searched = ", ".join(str(folder) for folder in folders)
+    raise UsageError(
+        "unknown_playbook",
+        f"there is no playbook {brief(name, 60)!r} in {searched}{hint}",
+        next_command="deploy list playbooks",
+    )

@@ -1,1 +1,0 @@
-"""How is a host reached, over SSH or locally?"""

@@ -1,0 +1,1 @@
+"""How host, checkpoint and deployment stand."""

@@ -1,0 +1,96 @@
+"""Every error that a person can meet names the next command; what has none is listed here, with the reason."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import orchestrator
+from orchestrator.base import errors
+from orchestrator.base.errors import DeployError
+from orchestrator.download.progress import Source, failure
+from orchestrator.hosts.answers import Program, read_line
+
+PACKAGE = Path(orchestrator.__file__).parent
+KINDS = {
+    name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, DeployError)
+}
+WITHOUT = {
+    ("checkpoint/json_spans.py", "config_broken"): "pure: reading.py adds the folder and what to look at",
+    (
+        "checkpoint/kv_quantisation.py",
+        "config_broken",
+    ): "pure: reading.py adds the folder and what to look at",
+    ("checkpoint/kv_quantisation.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
+    ("playbook/overrides.py", "invalid_option"): "cli/session.py adds the command that shows the playbook",
+    ("playbook/playbook.py", "invalid_option"): "cli/session.py adds the command that shows the playbook",
+    ("base/yaml_file.py", "code"): "load_model adds the command that opens the file at the line",
+    ("hosts/quoting.py", "host_command"): "playbook and options refuse a NUL before it comes so far",
+    (
+        "base/errors.py",
+        "internal",
+    ): "a mistake in this program: its traceback stands above, and no command mends it",
+}
+NOT_MET = {
+    "bad_request": "what this program itself asks of the host is well formed",
+    "playbook_name": "a playbook of another name is refused when it is read",
+}
+
+
+def calls(names: set[str], folder: Path = PACKAGE) -> Iterator[tuple[str, ast.Call]]:
+    """Every call of these names under a folder, with the file that it stands in."""
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names:
+                yield path.relative_to(PACKAGE).as_posix(), node
+
+
+def code_of(call: ast.Call) -> str:
+    code = call.args[0]
+    return code.value if isinstance(code, ast.Constant) else ast.unparse(code)
+
+
+def test_an_error_that_is_raised_has_a_next_command() -> None:
+    found = list(calls(KINDS))
+    assert len(found) > 50
+    without = {
+        (file, code_of(call))
+        for file, call in found
+        if not any(
+            keyword.arg == "next_command" and ast.unparse(keyword.value) != "None"
+            for keyword in call.keywords
+        )
+    }
+    assert without == set(WITHOUT)
+
+
+REFUSED = sorted({code_of(call) for _, call in calls({"Refusal"}, PACKAGE / "on_host")} - set(NOT_MET))
+
+
+def test_the_refusals_of_the_programs_on_a_host_are_found() -> None:
+    assert {"already_running", "cannot_start", "will_not_die", "state_folder"} <= set(REFUSED)
+    assert {code_of(call) for _, call in calls({"Refusal"}, PACKAGE / "on_host")} >= set(NOT_MET)
+
+
+@pytest.mark.parametrize("code", [*REFUSED, "host_script", "host_python_old"])
+def test_a_refusal_on_the_host_has_a_next_command(code: str) -> None:
+    with pytest.raises(DeployError) as raised:
+        read_line(
+            Program("gpu7", "launch", "python3"), b'{"error": {"code": "%s", "message": "x"}}' % code.encode()
+        )
+    assert raised.value.code == code
+    assert raised.value.next_command
+    assert "{host}" not in raised.value.next_command
+
+
+@pytest.mark.parametrize(
+    "code", sorted({code_of(call) for _, call in calls({"Failure"}, PACKAGE / "on_host")})
+)
+def test_a_failed_download_has_a_next_command(code: str) -> None:
+    source = Source(
+        "tiny", "gpu7", "org/model", "/models", "https://huggingface.co", "python3", "tiny --host gpu7"
+    )
+    assert failure(code, "x", source).next_command

@@ -1,0 +1,41 @@
+"""Which options a version of the engine refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.plan.command import engine_command
+from orchestrator.playbook import playbook
+
+CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "flags.yaml")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['version']} {' '.join(case['argv'])}")
+def test_cases(case: dict[str, Any]) -> None:
+    warnings = check_flags(case["argv"], str(case["version"]))
+    assert [warning.flag for warning in warnings] == case["refused"]
+    assert case.get("says", "") in "".join(warning.sentence for warning in warnings)
+
+
+@pytest.mark.parametrize("version", ["0.15.0", "0.16.0", "0.19.1", "0.24.0", "0.32.0", "0.33.0"])
+def test_the_flagship_is_taken_by_every_version_it_allows(version: str) -> None:
+    found = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
+    assert found.engine.accepts(version)
+    argv = engine_command(found, python="/p", folder="/m")
+    assert check_flags(argv, version) == ()
+    assert check_variables(found.environment, version) == ()
+
+
+def test_variables_that_are_no_longer_read() -> None:
+    names = ["VLLM_ATTENTION_BACKEND", "VLLM_ENGINE_READY_TIMEOUT_S", "HOME"]
+    assert check_variables(names, "0.14.1") == ()
+    (warning,) = check_variables(names, "0.15.0")
+    assert warning.flag == "VLLM_ATTENTION_BACKEND"
+    assert "use --attention-backend" in warning.sentence
+    assert [warning.flag for warning in check_variables(names, "0.13.0")] == ["VLLM_ENGINE_READY_TIMEOUT_S"]

@@ -1,0 +1,130 @@
+"""Who ended a launch, by its log and by what the host knows: told as fact only where somebody saw it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.launch.ended import OUT_OF_MEMORY, Ended, judge, named, of_its_own
+from orchestrator.patches import catalogue
+
+PATCHES = catalogue.load([shipped("patches")])
+HEAD = b"(APIServer pid=800) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': 'm'}"
+WORKER = b"(Worker_TP0 pid=812) INFO 02-20 21:34:50 [default_loader.py:1] Loading weights"
+WRAPPER = (
+    b"(EngineCore_DP0 pid=801) ERROR 02-20 21:35:07 [core.py:1006] Traceback (most recent call last):",
+    b'(EngineCore_DP0 pid=801) ERROR 02-20 21:35:07 [core.py:1006]   File "/x/core.py", line 1, in run_engine_core',
+    b"(EngineCore_DP0 pid=801) ERROR 02-20 21:35:07 [core.py:1006]     raise e",
+    b"(EngineCore_DP0 pid=801) ERROR 02-20 21:35:07 [core.py:1006] Exception: WorkerProc initialization failed due to an "
+    b"exception in a background process. See stack trace for root cause.",
+)
+LEDGER = (
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] WorkerProc failed to start.",
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] Traceback (most recent call last):",
+    b'(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783]   File "/x/a.py", line 1, in f',
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783]     raise",
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] LedgerTornError: page 4 is torn",
+)
+DIED = (
+    b"(APIServer pid=800) ERROR 02-20 21:35:07 [x.py:1] RuntimeError: Engine process died (exit code: -9)",
+)
+OURS = {"pid": 812, "name": "VLLM::Worker_TP", "text": "Out of memory: Killed process 812 (VLLM::Worker_TP)"}
+OTHER = {"pid": 4711, "name": "postgres", "text": "Out of memory: Killed process 4711 (postgres)"}
+
+
+def told(*more: bytes) -> Diagnosis:
+    return diagnose([HEAD, WORKER, *more], context=Context(), patches=PATCHES)
+
+
+@dataclass(frozen=True)
+class Case:
+    log: tuple[bytes, ...]
+    ended: Ended
+    confidence: str | None
+    """Of "the host's memory ran out"; None where that is not the finding."""
+    words: str
+    from_outside: bool = False
+
+
+def end(**known: Any) -> Ended:
+    return Ended(**{"exit_code": 137, "group": 0, "machine": 0, "kernel": (), **known})
+
+
+CASES = {
+    "the kernel names a process of ours": Case(
+        WRAPPER, end(exit_code=1, kernel=(OTHER, OURS)), "certain", "process 812"
+    ),
+    "the group counts one, behind a wrapper": Case(
+        WRAPPER, end(exit_code=1, group=1), "certain", "1 process of the launch's"
+    ),
+    "the group counts two, after SIGKILL": Case((), end(group=2, kernel=None), "certain", "2 processes"),
+    "only the machine counts": Case(
+        (), end(machine=1, kernel=None, group=None), "likely", "likely by the kernel", True
+    ),
+    "the kernel names others alone": Case(
+        (), end(machine=1, kernel=(OTHER,)), "likely", "1 process of this machine", True
+    ),
+    "the kernel's log shows none": Case(
+        (), end(group=None, machine=None), None, "nobody knows by whom: the kernel's log shows", True
+    ),
+    "the kernel counts none": Case(
+        (), end(kernel=None), None, "nobody knows by whom: the kernel counts no", True
+    ),
+    "nothing can be read": Case(
+        (),
+        Ended(exit_code=137),
+        None,
+        "ended by SIGKILL; nobody knows by whom: the kernel's log cannot be read",
+        True,
+    ),
+    "a cause in the log stands, whatever was killed": Case(
+        LEDGER, end(exit_code=1, group=1, machine=1), None, ""
+    ),
+    "a cause in the log stands though KILL ended it": Case(LEDGER, end(kernel=None), None, ""),
+    "an exit by itself": Case(WRAPPER, end(exit_code=1), None, ""),
+    "the machine counts, and it left by itself": Case(
+        WRAPPER, end(exit_code=1, machine=3, kernel=None), None, ""
+    ),
+    "another boot": Case((), Ended(rebooted=True), None, "started anew"),
+    "code -9 in the log, which the kernel confirms": Case(
+        DIED, end(exit_code=1, group=1), "certain", "1 process of"
+    ),
+    "code -9 in the log alone is a guess": Case(DIED, end(exit_code=1), None, "nobody knows by whom", True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_who_ended_it(name: str) -> None:
+    case = CASES[name]
+    diagnosis = told(*case.log)
+    judged = judge(diagnosis, case.ended, named([HEAD, WORKER]), PATCHES)
+    finding = judged.diagnosis.finding
+    known = finding.confidence if finding is not None and finding.patch == OUT_OF_MEMORY else None
+    assert (known, judged.from_outside) == (case.confidence, case.from_outside), judged
+    assert case.words in judged.known
+    assert bool(case.words) == bool(judged.known)
+    if known == "certain":  # what only says that something else failed is never the answer
+        assert judged.diagnosis.root_cause is not None
+        assert judged.diagnosis.root_cause.text == judged.known
+        assert judged.diagnosis.remedy is not None and judged.diagnosis.remedy.advice
+    if case.confidence is None:
+        assert judged.diagnosis == diagnosis
+
+
+def test_only_headers_name_processes_of_ours() -> None:
+    request = b"(APIServer pid=800) INFO 02-20 21:34:40 [logger.py:1] prompt: '(Worker_TP9 pid=4711) ERROR'\n"
+    assert named([request, b"    (Worker_TP9 pid=4711) x\n"]) == {800: "APIServer"}
+
+
+@pytest.mark.parametrize("exit_code", [1, 127, 134, 139])
+def test_an_engine_that_ended_itself(exit_code: int) -> None:
+    assert of_its_own(exit_code)
+
+
+@pytest.mark.parametrize("exit_code", [None, 0, 129, 130, 137, 143])
+def test_an_engine_that_somebody_ended(exit_code: int | None) -> None:
+    assert not of_its_own(exit_code)

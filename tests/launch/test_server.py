@@ -1,0 +1,36 @@
+"""What is told of a stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.launch.server import ended
+
+ANSWER: dict[str, Any] = {
+    "ended": [{"pid": 7, "name": "sh"}, {"pid": 8, "name": "python3"}],
+    "left": [],
+    "shm_removed": [{"name": "psm_1", "bytes": 3 << 20}],
+    "shm_kept": [{"name": "psm_0", "bytes": 1, "reason": "older than the launch", "doubtful": False}],
+}
+
+
+def test_what_was_ended() -> None:
+    assert ended(ANSWER) == "2 processes ended, 1 shared-memory files removed (3 MiB)"
+
+
+def test_what_may_be_somebody_elses_is_named_with_what_to_type() -> None:
+    doubtful = {"name": "psm_2", "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True}
+    told = ended({**ANSWER, "left": [{"pid": 9, "name": "tee"}], "shm_kept": [doubtful]})
+    assert "; pid 9 (tee) writes into the log, is not known to be of the launch, and lives on" in told
+    assert told.endswith("; 1 file stays, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2")
+
+
+def test_what_stays_for_one_reason_is_told_once() -> None:
+    names = ("psm_2", "psm_$(id)", "sem.mp-4")
+    kept = [
+        {"name": name, "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True} for name in names
+    ]
+    told = ended({**ANSWER, "shm_kept": kept})
+    assert told.endswith(
+        "; 3 files stay, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2 'psm_$(id)' sem.mp-4"
+    )

@@ -1,0 +1,62 @@
+"""When is a server that does not answer taken for broken?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.launch import vigil
+from orchestrator.launch.vigil import Asked
+
+LATE = {"ok": False, "status": None, "late": True, "error": "no completion came within 60 s"}
+DEAD = {"ok": False, "status": 500, "late": False, "error": "EngineCore encountered an issue."}
+GONE = {"ok": False, "status": None, "late": False, "error": "[Errno 111] Connection refused"}
+KEY = {"ok": False, "status": 401, "late": False, "error": "Unauthorized"}
+BUSY = {"ok": False, "status": 503, "late": False, "error": "overloaded"}
+FINE = {"ok": True, "status": 200, "late": False, "error": None}
+
+
+def asked(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Asked, ...]:
+    return tuple(Asked(at * every, at * every + takes, answer) for at, answer in enumerate(answers))
+
+
+def made(answer: dict[str, Any], before: int | None, after: int | None) -> dict[str, Any]:
+    return {**answer, "made_before": before, "made_after": after}
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ((), "unknown"),
+        ((LATE,), "unknown"),
+        ((LATE, LATE), "unknown"),
+        ((LATE, LATE, LATE), "broken"),
+        ((DEAD, GONE, DEAD), "broken"),
+        ((LATE, LATE, FINE), "answers"),
+        ((LATE, LATE, LATE, FINE), "answers"),
+        ((KEY,), "refuses"),
+        ((LATE, KEY), "refuses"),
+        ((BUSY, BUSY), "unknown"),
+        ((BUSY, BUSY, BUSY), "refuses"),
+        ((LATE, LATE, BUSY), "refuses"),
+        ((made(LATE, 10, 10), made(LATE, 10, 10), made(LATE, 10, 10)), "broken"),
+        ((made(LATE, 10, 10), made(LATE, 10, 20), made(LATE, 20, 20)), "busy"),
+        ((made(LATE, 10, None), made(LATE, None, None), made(LATE, None, 11)), "busy"),
+        ((made(DEAD, 10, 11), DEAD, DEAD), "busy"),
+        ((made(LATE, 10, None), LATE, made(LATE, None, 3)), "broken"),  # the counter began anew
+    ],
+)
+def test_the_verdict(answers: tuple[dict[str, Any], ...], verdict: str) -> None:
+    assert vigil.verdict(asked(*answers)) == verdict
+
+
+def test_many_quick_failures_are_not_minutes() -> None:
+    quick = asked(*[GONE] * 17, every=10.0, takes=0.1)
+    assert vigil.verdict(quick) == "unknown"
+    assert vigil.verdict(asked(*[GONE] * 19, every=10.0, takes=0.1)) == "broken"
+
+
+def test_it_is_told_how_often_and_how_long() -> None:
+    assert vigil.told(asked(LATE, LATE, LATE)) == "3 completions over 3m20s"
+    assert vigil.told(asked(LATE)) == "1 completion over 1m00s"

@@ -1,0 +1,107 @@
+"""Which texts of a log may become part of a remedy: anybody who is served can write into a log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.patches import catalogue
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.propose import Circumstances, advice, ways
+
+
+def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None = None) -> bool:
+    patch = Patch.model_validate(
+        {
+            "id": "mine",
+            "title": "A failure of mine",
+            "category": "other",
+            "match": [{"exception": "MyError", "pattern": r"need (?P<what>[\w.-]{1,80})"}],
+            "remedy": [action],
+        }
+    )
+    return bool(ways(patch, Circumstances(groups={"what": text}, arguments=arguments)))
+
+
+VALUE = {"kind": "flag", "name": "--max-num-seqs", "op": "set", "value": "{what}"}
+VARIABLE = {"kind": "env", "name": "VLLM_ATTENTION_BACKEND", "op": "set", "value": "{what}"}
+DROP = {"kind": "flag", "name": "{what}", "op": "remove"}
+UNSET = {"kind": "env", "name": "{what}", "op": "remove"}
+FETCH = {"kind": "redownload", "name": "{what}"}
+INSTALL = {"kind": "install", "name": "{what}", "consent": "install"}
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        (VALUE, "--trust-remote-code"),
+        (VALUE, "-1"),
+        (VALUE, "1\n--host 0.0.0.0"),
+        (VALUE, "1\x1b[2J"),
+        (VALUE, "/tmp/evil.so"),
+        (VALUE, "9" * 300),
+        ({**VALUE, "name": "--distributed-executor-backend"}, "x.y.Executor"),
+        ({**VALUE, "name": "--structured-outputs-config"}, '{"reasoning_parser_plugin": "x.py"}'),
+        (VARIABLE, "http://evil/x"),
+        (VARIABLE, "$(id)"),
+        (DROP, "--host"),
+        (DROP, "--no-host"),
+        (DROP, "--ssl-keyfile"),
+        (DROP, "--max-num-seqs --host"),
+        (DROP, "max-num-seqs"),
+        (UNSET, "PATH"),
+        (UNSET, "VLLM_API_KEY"),
+        (UNSET, "NO_PROXY"),
+        (UNSET, "MY_OWN"),
+        (FETCH, "../../.ssh/authorized_keys"),
+        (FETCH, "/etc/passwd"),
+        (FETCH, "a/../../b"),
+        (FETCH, "-rf"),
+        (INSTALL, "--index-url=http://evil x"),
+        (INSTALL, "git+http://evil/x"),
+        (INSTALL, "x; rm -rf ~"),
+    ],
+)
+def test_a_text_that_does_nothing(action: dict[str, Any], text: str) -> None:
+    assert not proposed(action, text)
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        ({**VALUE, "name": "--distributed-executor-backend"}, "mp"),
+        (VALUE, "128"),
+        (VALUE, '{"pooling_type": "CLS"}'),
+        (VARIABLE, "TRITON_ATTN"),
+        (DROP, "--swap-space"),
+        (UNSET, "VLLM_USE_V1"),
+        (FETCH, "model-00003-of-00006.safetensors"),
+        (FETCH, "sub/model.safetensors"),
+        (INSTALL, "ray[cgraph]"),
+    ],
+)
+def test_a_text_that_is_what_it_should_be(action: dict[str, Any], text: str) -> None:
+    assert proposed(action, text)
+
+
+def test_only_an_option_that_was_given_is_dropped() -> None:
+    assert proposed(DROP, "--swap-space", {"swap_space": "4"})
+    assert not proposed(DROP, "--swap-space", {"model": "m"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [({"port": "8123"}, ":8123'"), ({}, ":8000'"), (None, ":8000'"), ({"port": "1; rm -rf ~"}, ":8000'")],
+)
+def test_an_advice_names_the_launchs_own_port(arguments: dict[str, str] | None, said: str) -> None:
+    patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "port-in-use")
+    (advised,) = advice(patch, Circumstances(arguments=arguments))
+    assert said in advised and "{" not in advised
+
+
+def test_other_braces_of_an_advice_stay() -> None:
+    given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
+    patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
+    assert advice(patch, Circumstances()) == patch.advice

@@ -1,0 +1,329 @@
+"""Plans for the flagship, on hosts that only these tests know."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.source import Unknown
+from orchestrator.patches import catalogue
+from orchestrator.plan.plan import Goal, Plan, Wishes, differences, make_plan
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.report.plan_text import whole
+from orchestrator.survey.survey import Survey
+from tests.surveys import CONFIG, FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, cards, survey
+
+PATCHES = catalogue.load([shipped("patches")])
+
+
+@pytest.fixture
+def kimi() -> Playbook:
+    return playbooks.find("kimi-k2.5", [shipped("playbooks")])
+
+
+def plan(playbook: Playbook, found: Survey, **wishes: Any) -> Plan:
+    return make_plan("gpu7", playbook, found, Wishes(patches=PATCHES, **wishes))
+
+
+def with_config(**text_config: Any) -> Survey:
+    config = {**CONFIG, "text_config": {**CONFIG["text_config"], **text_config}}
+    return survey(checkpoint=replace(WHOLE, configs={**FILES, "config.json": json.dumps(config).encode()}))
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e400", "1e300", "9" * 5000])
+@pytest.mark.parametrize("option", ["gpu-memory-utilization", "decode-context-parallel-size"])
+def test_an_option_that_is_no_number_to_reckon_with(kimi: Playbook, option: str, value: str) -> None:
+    odd = kimi.with_overrides((), (f"{option}={value}",))
+    assert plan(odd, survey()).fit == plan(kimi, survey()).fit
+
+
+def test_a_record_whose_context_is_no_number(kimi: Playbook) -> None:
+    for value in ("9" * 5000, "nan", "inf", "\u0663"):
+        record = {
+            "action": "patch",
+            "patch": "x",
+            "folder": WHOLE.folder,
+            "flags": {"--max-model-len": value},
+        }
+        assert plan(kimi, survey(journal=[record])).command
+
+
+def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook) -> None:
+    planned = plan(kimi, survey()).as_json()
+    assert [(one["patch"], one["certainty"]) for one in planned["predictions"]] == [("fp8-kv-mla", "certain")]
+    assert [one["file"] for one in planned["patches"]] == ["config.json", "hf_quant_config.json"]
+    assert '-        "kv_cache_scheme": {' in planned["patches"][0]["diff"]
+    assert planned["fit"]["verdict"] == "fits"
+    assert planned["fit"]["kv_bytes_per_token"] == 70_272
+    assert 70 < planned["fit"]["weights_gib_per_gpu"] < 71
+    command = planned["command"]
+    assert command[command.index("--max-model-len") + 1] == "131072"
+    assert command[command.index("--tensor-parallel-size") + 1] == "8"
+    assert command[:3] == ["/home/ml/ml-env/bin/python3", "-m", "vllm.entrypoints.openai.api_server"]
+    assert "--disable-log-requests" not in command
+    environment = {one["name"]: one for one in planned["environment"]}
+    assert environment["NCCL_P2P_LEVEL"]["value"] == "SYS"
+    assert all(environment[name]["reason"] for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO"))
+    assert planned["refusals"] == []
+    assert planned["missing_consents"] == []
+
+
+def test_a_plan_does_only_what_is_left_to_do(kimi: Playbook) -> None:
+    def steps(found: Survey, goal: Goal = "up") -> list[str]:
+        planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
+        return [step.name for step in planned.steps]
+
+    whole = ["download", "verify", "patch", "launch", "watch", "smoke"]
+    assert steps(survey()) == whole
+    assert steps(survey(), "remediate") == whole[1:]
+    starting = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "x"},))
+    assert steps(survey(observed=starting)) == ["watch", "smoke"]
+    serving = replace(starting, health=200, models=("kimi-k2.5",), listener={"ours": True})
+    assert steps(survey(observed=serving)) == ["smoke"]
+    assert steps(survey(observed=serving), "restart") == ["verify", "clean", *whole[2:]]
+
+
+def test_before_the_files_are_there_the_figures_speak(kimi: Playbook) -> None:
+    planned = plan(kimi, survey(checkpoint=NO_FILES)).as_json()
+    assert [one["certainty"] for one in planned["predictions"]] == ["certain"]
+    assert "figures" in planned["predictions"][0]["evidence"]
+    assert planned["fit"]["verdict"] == "fits"
+    assert planned["fit"]["kv_bytes_per_token"] == 70_272
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        survey(version="0.13.0"),
+        survey(version="0.18.0"),
+        survey(version="0.33.0"),
+        survey(gpus=cards(cap="10.0")),
+        survey(gpus=cards(cap="9.0")),
+        survey(gpus=cards(cap=None)),
+        survey(checkpoint=NO_FILES, version="0.18.1"),
+        with_config(index_topk=2048),
+    ],
+    ids=["0.13", "0.18", "0.33", "B200", "H200", "unknown-card", "0.18-without-files", "sparse"],
+)
+def test_outside_the_window_nothing_is_predicted(kimi: Playbook, found: Survey) -> None:
+    planned = plan(kimi, found)
+    assert planned.changes == ()
+    assert planned.as_json()["patches"] == []
+
+
+def test_a_checkpoint_that_is_patched_already_needs_nothing(kimi: Playbook) -> None:
+    patched = plan(kimi, survey()).changes[0].edits
+    assert patched is not None
+    again = plan(kimi, survey(checkpoint=replace(WHOLE, configs={**FILES, **patched.after})))
+    assert again.changes == ()
+    assert again.fit.kv_bytes_per_token == 70_272
+
+
+def test_a_context_that_no_longer_fits_shrinks_in_the_same_step(kimi: Playbook) -> None:
+    longer = kimi.with_overrides(["context=262144"])
+    unpatched = plan(longer, survey(), predict=False)
+    assert unpatched.fit.verdict == "fits"  # 262144 tokens in FP8 take 8.6 GiB
+    planned = plan(longer, survey())
+    (change,) = planned.changes
+    length = planned.command[planned.command.index("--max-model-len") + 1]
+    assert change.flags == {"--max-model-len": length}
+    assert 131_072 <= int(length) < 262_144 and int(length) % 16 == 0
+    assert planned.fit.verdict == "fits"
+
+
+def test_an_explicit_fp8_flag_is_dropped_and_the_files_that_then_decide_are_edited(kimi: Playbook) -> None:
+    flagged = kimi.with_overrides(engine_args=["kv-cache-dtype=fp8"])
+    (change,) = plan(flagged, survey()).changes
+    assert change.flags == {"--kv-cache-dtype": None}
+    assert change.edits is not None and sorted(change.edits.after) == sorted(FILES)
+    assert "--kv-cache-dtype" not in plan(flagged, survey()).command
+    plain = json.loads(FILES["config.json"])
+    del plain["quantization_config"]["kv_cache_scheme"]
+    unasked = survey(checkpoint=replace(WHOLE, configs={"config.json": json.dumps(plain).encode()}))
+    (change,) = plan(flagged, unasked).changes
+    assert (change.flags, change.edits) == ({"--kv-cache-dtype": None}, None)
+
+
+def test_no_predict_skips_what_it_predicts_and_says_so(kimi: Playbook) -> None:
+    planned = plan(kimi, survey(), predict=False)
+    assert planned.changes == ()
+    (prediction,) = planned.as_json()["predictions"]
+    assert prediction["action"].startswith("skipped")
+    assert "skipped (--no-predict)" in "\n".join(whole(planned))
+
+
+def test_a_forced_patch_says_so_and_a_forbidden_one_is_gone(kimi: Playbook) -> None:
+    on_hopper = survey(gpus=cards(cap="9.0"))
+    (change,) = plan(kimi, on_hopper, forced=("fp8-kv-mla",)).changes
+    assert change.why == "forced"
+    assert plan(kimi, survey(), forbidden=("fp8-kv-mla",)).changes == ()
+
+
+def test_a_patch_in_force_is_put_on_again_where_a_download_restored_the_file(kimi: Playbook) -> None:
+    record = {
+        "action": "patch",
+        "patch": "fp8-kv-mla",
+        "folder": WHOLE.folder,
+        "files": [{"name": "config.json", "before": "a", "after": "b"}],
+        "flags": {"--max-model-len": "65536"},
+    }
+    planned = plan(kimi, survey(version="0.24.0", journal=[record]))
+    assert [change.why for change in planned.changes] == ["again"]
+    assert planned.command[planned.command.index("--max-model-len") + 1] == "65536"
+
+
+def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_for(kimi: Playbook) -> None:
+    nothing_known = survey(version=None, gpus=Unknown("no_such_program", "nvidia-smi does not exist"))
+    (possible,) = differences(plan(kimi, nothing_known), PATCHES)
+    assert possible.why == "possible" and "kv_cache_scheme" in possible.diff
+    journal = [
+        {"action": "launch", "launch": 1},
+        {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": "fp8-kv-mla"},
+    ]
+    failed = survey(version="0.24.0", gpus=cards(cap="9.0"), journal=journal)
+    (asked,) = differences(plan(kimi, failed), PATCHES)
+    assert asked.why == "finding"
+    assert differences(plan(kimi, survey(version="0.24.0")), PATCHES) == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        (survey(version=None), "no_engine"),
+        (survey(version="0.14.1"), "engine_version"),
+        (survey(gpus=cards(4)), "gpus_missing"),
+        (survey(gpus=cards(memory_mib=81559)), "gpu_memory"),
+        (survey(gpus=Unknown("no_such_program", "nvidia-smi does not exist on the host")), "gpus_unknown"),
+        (
+            survey(
+                observed=replace(
+                    NEVER_LAUNCHED,
+                    listener={
+                        "ours": False,
+                        "pid": 8121,
+                        "command": "sglang",
+                        "user": "ml",
+                        "since": "09:12",
+                    },
+                )
+            ),
+            "port_taken",
+        ),
+    ],
+)
+def test_what_forbids_a_launch_is_refused_by_name(kimi: Playbook, found: Survey, code: str) -> None:
+    (refusal,) = plan(kimi, found).refusals
+    assert refusal.code == code
+    assert refusal.next_command
+
+
+def test_a_config_that_cannot_be_read_is_named_and_not_taken_for_absent(kimi: Playbook) -> None:
+    found = survey(checkpoint=replace(WHOLE, configs={}, broken={"config.json": "is no JSON object"}))
+    (warning, *_) = plan(kimi, found).warnings
+    assert warning == f"config.json in {WHOLE.folder} is no JSON object: this plan is made without it"
+
+
+def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
+    taken = {"ours": False, "pid": 1, "command": "sglang", "user": "ml", "since": "09:12"}
+    found = survey(observed=replace(NEVER_LAUNCHED, listener=taken))
+    for port, following in ((8000, 8001), (65535, 8000)):
+        (refusal,) = plan(kimi.model_copy(update={"port": port}), found).refusals
+        assert refusal.next_command == f"{{command}} --set port={following}"
+
+
+@pytest.mark.parametrize(
+    ("asked", "following"),
+    [
+        (Unknown("no_engine", "none"), "'~/ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7"),
+        (Unknown("no_engine_python", "no such file"), "{command} --set engine.python=PATH"),
+        (Unknown("engine_python", "no Python"), "{command} --set engine.python=PATH"),
+    ],
+)
+def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -> None:
+    found = survey()
+    found = replace(found, facts=replace(found.facts, engine=asked))
+    spaced = kimi.model_copy(
+        update={
+            "engine": kimi.engine.model_copy(update={"python": "~/ml env/bin/python3", "version": ">=0.15"})
+        }
+    )
+    assert [one.next_command for one in plan(spaced, found).refusals] == [following]
+
+
+def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Playbook) -> None:
+    foreign = survey(checkpoint=replace(WHOLE, owned_by_us=False))
+    assert plan(kimi, foreign).missing_consents == ("foreign-folder",)
+    assert plan(kimi, foreign, consents=("foreign-folder",)).missing_consents == ()
+    assert plan(kimi, foreign, predict=False).missing_consents == ()
+
+
+def test_a_plan_fits_on_80_columns_except_for_what_is_to_be_pasted(kimi: Playbook) -> None:
+    text = whole(plan(kimi, survey()))
+    command = text.index("command")
+    long = [line for line in text[:command] if len(line) > 80 and line[:1] not in "+- "]
+    assert long == []
+    assert text[-1].strip().startswith("--")
+
+
+def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
+    """Somebody's process on GPU3, which holds so much of it."""
+    found = survey(**more)
+    taken = [replace(card, memory_used_mib=mib + 2) if card.index == 3 else card for card in cards().gpus]
+    process = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
+    facts = replace(found.facts, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
+    return replace(found, facts=replace(facts, own=frozenset([8121] if own else [])))
+
+
+LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "python3"},))
+
+
+def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty(kimi: Playbook) -> None:
+    (refusal,) = plan(kimi, occupied(60_000)).refusals
+    assert (refusal.code, refusal.exit_code) == ("gpu_busy", 4)
+    assert "GPU3 has 37,885 of 97,887 MiB free" in refusal.message
+    assert "pid 8121 (python3 train.py, user ml) holds 60,000 MiB" in refusal.message
+    # 71 GiB of weights fit into no share that is left: none is offered
+    assert "gpu-memory-utilization" not in refusal.message
+    assert refusal.next_command == "nvidia-smi  # on gpu7"
+
+
+@pytest.mark.parametrize(
+    ("found", "goal", "codes"),
+    [
+        (occupied(60_000, own=True), "up", []),
+        (occupied(60_000, observed=LIVES), "up", []),  # a launch that lives is followed, whoever came later
+        (occupied(60_000, observed=LIVES), "restart", ["gpu_busy"]),
+        (replace(occupied(60_000), fresh=False), "up", []),  # what was true when the run began
+        (survey(), "up", []),
+    ],
+)
+def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
+    kimi: Playbook, found: Survey, goal: Goal, codes: list[str]
+) -> None:
+    planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
+    assert [refusal.code for refusal in planned.refusals] == codes
+
+
+def test_memory_that_a_launch_of_ours_may_be_giving_back_is_a_warning(kimi: Playbook) -> None:
+    def unseen(**more: Any) -> Survey:
+        found = occupied(60_000, **more)
+        return replace(found, facts=replace(found.facts, gpu_processes=()))
+
+    died = plan(kimi, unseen(journal=[{"action": "launch", "launch": 1}]))
+    assert died.refusals == ()
+    assert any("cannot be seen from here" in warning for warning in died.warnings)
+    assert [refusal.code for refusal in plan(kimi, unseen()).refusals] == ["gpu_busy"]
+
+
+def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
+    crowded = kimi.model_copy(update={"arguments": {**kimi.arguments, "gpu-memory-utilization": 0.99}})
+    planned = plan(crowded, occupied(3_500))
+    assert planned.refusals == ()
+    assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)

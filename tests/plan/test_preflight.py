@@ -1,0 +1,95 @@
+"""What a person is told before a launch: faults of the cards, and what the host did not tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.facts import machine, topology
+from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Said, Unknown
+from orchestrator.plan import preflight
+from orchestrator.plan.environment import engine_environment
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.survey.survey import Survey
+from tests.facts.cases_of import CASES
+from tests.surveys import cards, survey
+
+KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+SOCKETS = topology.parse(Said(0, (CASES / "topology/pcie_8gpu_node_sys.txt").read_text()))
+TIMED_OUT = Unknown("no_answer", "no answer within 30 s")
+
+
+def machine_of(name: str, **more: Any) -> Machine:
+    read = machine.parse(Said(0, (CASES / "machine" / f"{name}.txt").read_text()))
+    assert isinstance(read, Machine)
+    return replace(read, **more)
+
+
+def told(**facts: Any) -> Survey:
+    found = survey()
+    usual = {"machine": machine_of("dual_turin"), "topology": SOCKETS, "no_p2p": (), "gpu_processes": ()}
+    return replace(found, facts=replace(found.facts, **{**usual, **facts}))
+
+
+def warned(found: Survey) -> str:
+    return "\n".join(preflight.warnings(found, None, (), engine_environment(KIMI)))
+
+
+def test_a_host_that_tells_everything_is_warned_of_logind_alone() -> None:
+    assert all("logind" in line for line in warned(told()).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("facts", "words", "not_words"),
+    [
+        ({"machine": machine_of("no_machine_id")}, "logind ends this user's processes", "not known"),
+        ({"machine": machine_of("dual_turin", sockets=None)}, "does not tell its sockets (lscpu): NCCL_PROTO", "gives no reason"),
+        ({"machine": machine_of("dual_turin", cpu_vendor=None)}, "CPU's vendor (lscpu): NCCL_PROTO", "gives no reason"),
+        ({"machine": TIMED_OUT}, "the machine is not known (no answer within 30 s): a mirror", "gives no reason"),
+        ({"topology": TIMED_OUT}, "how the GPUs are connected is not known", "gives no reason"),
+        ({"no_p2p": TIMED_OUT}, "whether the GPUs reach each other's memory is not known", "gives no reason"),
+        ({"gpu_processes": TIMED_OUT}, "who computes on the GPUs is not known", "gives no reason"),
+        ({"gpus": Gpus(cards().gpus, ("Unable to determine the device handle for GPU8: Unknown Error",))}, "handle for GPU8", ""),
+        ({"gpus": Gpus((*cards(7).gpus, replace(cards(1).gpus[0], index=7, mig="Enabled")))}, "GPU7 is cut up (MIG)", ""),
+    ],
+)  # fmt: skip
+def test_what_is_missing_is_told_and_takes_nothing_else(
+    facts: dict[str, Any], words: str, not_words: str
+) -> None:
+    said = warned(told(**facts))
+    assert words in said
+    assert not not_words or not_words not in said
+
+
+def lost(count: int) -> Gpus:
+    """Eight cards, of which so many want a reset."""
+    fault = ("memory.total: [GPU requires reset]",)
+    return Gpus(
+        tuple(
+            replace(card, memory_mib=None, faults=fault) if card.index >= 8 - count else card
+            for card in cards().gpus
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpus", "code", "words"),
+    [
+        (lost(1), "gpu_lost", "GPU7 says memory.total: [GPU requires reset], kimi-k2.5 needs 8 of 8 GPUs"),
+        (
+            Gpus(cards(7).gpus, ("handle for GPU7: Unknown Error",)),
+            "gpus_missing",
+            "besides: handle for GPU7",
+        ),
+        (Gpus((*lost(1).gpus, replace(cards(1).gpus[0], index=8))), None, ""),
+    ],
+)
+def test_a_card_that_is_lost_is_named(gpus: Gpus, code: str | None, words: str) -> None:
+    refused = preflight.refusals("gpu7", KIMI, told(gpus=gpus), "0.16.0")
+    assert [one.code for one in refused] == ([code] if code else [])
+    assert not code or words in refused[0].message

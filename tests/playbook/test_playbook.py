@@ -1,0 +1,266 @@
+"""Playbooks: what a file may say, what a command may change, where they are found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr, ValidationError
+from ruamel.yaml import YAML
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.base.errors import UsageError
+from orchestrator.plan.environment import engine_environment
+from orchestrator.playbook import playbook
+from orchestrator.playbook.playbook import Playbook
+
+CASES = Path(__file__).parent / "cases"
+WRONG = sorted((CASES / "wrong").glob("*.yaml"))
+OVERRIDES: list[dict[str, Any]] = YAML(typ="safe").load(CASES / "overrides.yaml")
+
+
+@pytest.fixture
+def base() -> Playbook:
+    return playbook.load(CASES / "base.yaml")
+
+
+@pytest.mark.parametrize("path", sorted(shipped("playbooks").glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_playbooks_are_whole(path: Path) -> None:
+    found = playbook.load(path)
+    assert found.description
+    assert all(item.reason for item in found.environment.values())
+    assert set(found.needed_consents) <= set(found.consents)
+    assert found.gpus in (0, found.parallel.gpus)
+
+
+def test_the_flagship() -> None:
+    found = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
+    assert found.model.repository == "nvidia/Kimi-K2.5-NVFP4"
+    assert (found.parallel.tensor, found.gpus, found.context, found.port) == (8, 8, 131072, 8000)
+    assert found.arguments == {
+        "tool-call-parser": "kimi_k2",
+        "enable-auto-tool-choice": True,
+        "reasoning-parser": "kimi_k2",
+        "trust-remote-code": True,
+    }
+    assert {name: item.value for name, item in found.environment.items()} == {
+        "VLLM_ENGINE_READY_TIMEOUT_S": "3600",
+        "NCCL_P2P_LEVEL": "SYS",
+        "NCCL_PROTO": "LL",
+    }
+    assert found.ready_timeout > 3600
+    assert found.engine.accepts("0.16.0")
+    assert found.engine.accepts("0.15.0rc1+cu130")
+    assert not found.engine.accepts("0.14.1")
+    assert not found.engine.accepts("unknown")
+
+
+@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
+def test_a_wrong_file_is_told_by_line_and_key(path: Path) -> None:
+    says = [
+        line.removeprefix("# says:").strip() for line in path.read_text().splitlines() if "# says:" in line
+    ]
+    assert says
+    with pytest.raises(UsageError) as caught:
+        playbook.load(path)
+    assert caught.value.code == "invalid_playbook"
+    assert "hush" not in caught.value.message
+    assert "s3cret" not in caught.value.message
+    for text in filter(None, says):
+        assert f"{path}:{text}" in caught.value.message
+    # nothing beside what was expected
+    assert len(caught.value.message.splitlines()) <= len(says)
+
+
+def test_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text("model: {repository: org/name}\ncontext: 4096\n")
+    found = playbook.load(path)
+    assert (found.name, found.served_name, found.folder) == ("small", "small", "~/models/small")
+    assert (found.listen, found.port, found.gpus, found.ready_timeout) == ("127.0.0.1", 8000, 1, 1800)
+    assert (found.model.revision, found.smoke.prompt, found.smoke.max_tokens) == ("main", "2+2=", 8)
+    assert found.needed_consents == ()
+    assert found.source == path
+
+
+def test_values_do_not_change(base: Playbook) -> None:
+    with pytest.raises(ValidationError):
+        base.port = 1  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["Big", "-x", "a b", "ä", "x" * 65, ".hidden"])
+def test_a_file_name_that_is_no_playbook_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"{name}.yaml"
+    path.write_text((CASES / "base.yaml").read_text())
+    with pytest.raises(UsageError) as caught:
+        playbook.load(path)
+    assert caught.value.code == "invalid_playbook"
+
+
+@pytest.mark.parametrize("case", OVERRIDES, ids=lambda case: str({**case, "is": "", "says": ""})[:50])
+def test_overrides(base: Playbook, case: dict[str, Any]) -> None:
+    options = (case.get("set", ()), case.get("engine-arg", ()), case.get("env", ()))
+    if "says" in case:
+        with pytest.raises(UsageError) as caught:
+            base.with_overrides(*options, ambient={"FROM_HERE": "here"})
+        assert caught.value.code == "invalid_option"
+        assert case["says"] in caught.value.message
+        assert "hush" not in caught.value.message
+        return
+    value: Any = base.with_overrides(*options, ambient={"FROM_HERE": "here"})
+    for part in case["key"].split("."):
+        value = value[part] if isinstance(value, dict) else getattr(value, part)
+    assert (list(value) if isinstance(value, tuple) else value) == case["is"]
+
+
+def test_overrides_keep_what_they_do_not_name(base: Playbook) -> None:
+    changed = base.with_overrides(["port=8001"], ["enforce-eager"], ["A=1"])
+    assert (changed.name, changed.source) == (base.name, base.source)
+    assert changed.environment["NCCL_PROTO"].reason == "measured"
+    assert changed.environment["A"].reason == "given with --env"
+    assert base.port == 8000
+    assert "enforce-eager" not in base.arguments
+    assert base.with_overrides() == base
+
+
+def test_a_secret_shows_itself_nowhere(base: Playbook) -> None:
+    kept = base.with_overrides([], [], ["VLLM_API_KEY", "HF_TOKEN=hush"], ambient={"VLLM_API_KEY": "hush"})
+    again = kept.with_overrides(["port=8001"])
+    for found in (kept, again):
+        value = found.environment["VLLM_API_KEY"].value
+        assert isinstance(value, SecretStr)
+        assert value.get_secret_value() == "hush"
+        assert "hush" not in repr(found) + found.model_dump_json() + str(found.model_dump())
+    with pytest.raises(UsageError) as caught:
+        kept.with_overrides(["prot=1"], [], ["MY_PASSWORD=hush\n"])
+    assert "hush" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("variable", "shown"),
+    [
+        ("PIP_INDEX_URL=https://bob:hushed@mirror/simple", "https://***@mirror/simple"),
+        ("HF_ENDPOINT=https://hushed@mirror", "https://***@mirror"),
+        ("https_proxy=bob:hushed@proxy:3128", "***@proxy:3128"),
+        ("MODEL_STORE=s3://key:hushed/2@bucket", "s3://***@bucket"),
+        ("NOTE=ghp_16C7e42F292c6912E7710c838347hushed", "**********"),
+        ("DATABASE_URL=hushed", "**********"),
+    ],
+)
+def test_a_variable_with_credentials_is_a_secret_that_the_engine_still_gets(
+    base: Playbook, variable: str, shown: str
+) -> None:
+    name, _, value = variable.partition("=")
+    for changed in (
+        base.with_overrides([], [], [variable]),
+        base.with_overrides([f"environment.{variable}"]),
+    ):
+        (kept,) = (one for one in engine_environment(changed) if one.name == name)
+        assert (kept.secret, kept.sent, kept.shown) == (True, value, shown)
+        assert "hushed" not in repr(changed) + changed.model_dump_json()
+
+
+def test_a_playbook_may_name_a_mirror_with_credentials_but_no_secret(tmp_path: Path) -> None:
+    text = "model: {repository: a/b}\ncontext: 8\nenvironment: {%s}\n"
+    (tmp_path / "a.yaml").write_text(text % '"MIRROR": "https://bob:hushed@mirror/"')
+    assert "hushed" not in repr(playbook.load(tmp_path / "a.yaml"))
+    (tmp_path / "a.yaml").write_text(text % "DB_PASS: hushed")
+    with pytest.raises(UsageError) as caught:
+        playbook.load(tmp_path / "a.yaml")
+    assert "pass --env DB_PASS instead" in caught.value.message
+    assert "hushed" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "otlp-traces-endpoint=http://bob:hushed@collector:4317",
+        "chat-template=https://s3/x?X-Amz-Signature=hushed",
+        "override-generation-config=hf_abcdefghij0123hushed",
+        'hf-overrides={"api_key": "hushed"}',
+        "admin-password=hushed",
+    ],
+)
+def test_a_credential_in_an_engine_argument_is_refused(base: Playbook, argument: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        base.with_overrides([], [argument])
+    assert "process list" in caught.value.message
+    assert "hushed" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "argument",
+    [
+        "tokenizer-mode=slow",
+        "ssl-keyfile=/etc/ssl/private/key.pem",
+        "max-num-batched-tokens=8192",
+        'hf-overrides={"bos_token": "<s>", "num_key_value_heads": 8}',
+        'kv-transfer-config={"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}',
+        "tokenizer=org/name@main",
+        "otlp-traces-endpoint=http://collector:4317",
+    ],
+)
+def test_an_ordinary_engine_argument_is_none(base: Playbook, argument: str) -> None:
+    assert base.with_overrides([], [argument]).arguments
+
+
+@pytest.mark.parametrize(
+    ("listen", "arguments", "needed"),
+    [
+        ("127.0.0.1", [], []),
+        ("localhost", [], []),
+        ("::1", [], []),
+        ("0.0.0.0", [], ["listen-openly"]),
+        ("::", [], ["listen-openly"]),
+        ("10.1.2.3", ["trust_remote_code"], ["trust-remote-code", "listen-openly"]),
+        ("127.0.0.1", ["--trust-remote-code"], ["trust-remote-code"]),
+        (
+            "127.0.0.1",
+            ["--trust-rem"],
+            ["trust-remote-code"],
+        ),  # argparse takes abbreviations unless told not to
+    ],
+)
+def test_what_needs_a_consent(base: Playbook, listen: str, arguments: list[str], needed: list[str]) -> None:
+    changed = base.with_overrides([f"listen={listen}"], arguments)
+    assert list(changed.needed_consents) == needed
+
+
+def test_the_first_folder_wins(tmp_path: Path) -> None:
+    text = (CASES / "base.yaml").read_text()
+    for number, folder in enumerate(("mine", "theirs")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "both.yaml").write_text(text.replace("4096", str(number + 1)))
+    (tmp_path / "theirs" / "other.yaml").write_text(text)
+    folders = (tmp_path / "missing", tmp_path / "mine", tmp_path / "theirs")
+    assert playbook.find("both", folders).context == 1
+    assert playbook.find("other", folders).context == 4096
+    assert list(playbook.names(folders)) == ["both", "other"]
+
+
+def test_a_path_is_a_playbook_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert playbook.find(str(CASES / "base.yaml"), ()).name == "base"
+    monkeypatch.chdir(CASES)
+    assert playbook.find("base.yaml", ()).name == "base"
+    with pytest.raises(UsageError, match=r"none\.yaml: missing"):
+        playbook.find(str(tmp_path / "none.yaml"), ())
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("kimi", "kimi-k2.5"), ("KIMI-K2.5", "kimi-k2.5"), ("tiny", "tiny-mla")]
+)
+def test_an_unknown_name_gets_the_nearest(name: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        playbook.find(name, (shipped("playbooks"),))
+    assert caught.value.code == "unknown_playbook"
+    assert f"did you mean {hint}?" in caught.value.message
+    assert caught.value.next_command == "deploy list playbooks"
+
+
+@pytest.mark.parametrize("name", ["..", "$(id)", "a\nb", "", "-rf"])
+def test_a_name_that_none_can_have(name: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        playbook.find(name, (shipped("playbooks"),))
+    assert caught.value.code == "unknown_playbook"
+    assert "\n" not in caught.value.message

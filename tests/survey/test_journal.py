@@ -1,0 +1,185 @@
+"""The journal folded: incidents, patches in force, outcomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.report.history import words
+from orchestrator.survey.journal import FileChange, History, Outcome, fold, sound, usual_seconds
+
+
+def patch(**more: Any) -> dict[str, Any]:
+    return {
+        "action": "patch",
+        "patch": "fp8-kv-mla",
+        "folder": "/models/k",
+        "files": [{"name": "config.json", "before": "a", "after": "b"}],
+        **more,
+    }
+
+
+def launch(number: int) -> dict[str, Any]:
+    return {"action": "launch", "launch": number, "machine": "m1"}
+
+
+def outcome(number: int, result: str) -> dict[str, Any]:
+    return {"action": "outcome", "launch": number, "result": result, "cause": "ValueError: x"}
+
+
+def test_nothing_yet() -> None:
+    history = fold([])
+    assert (history.launch, history.attempts, history.outcome, history.applied) == (None, 0, None, ())
+
+
+def test_attempts_count_through_failures_and_start_anew_when_healthy() -> None:
+    records = [launch(1), outcome(1, "failed"), launch(2), outcome(2, "failed"), launch(3)]
+    assert fold(records).attempts == 3
+    assert fold(records).outcome is None
+    assert fold([*records, outcome(3, "healthy")]).attempts == 0
+
+
+def test_a_person_who_stops_starts_a_new_incident_and_a_remedy_that_stops_does_not() -> None:
+    records = [launch(1), outcome(1, "failed")]
+    assert fold([*records, {"action": "stop"}]).attempts == 1
+    assert fold([*records, {"action": "stop", "by_person": True}]).attempts == 0
+
+
+def test_a_patch_is_unconfirmed_until_a_launch_is_healthy() -> None:
+    records = [launch(1), outcome(1, "failed"), patch(), launch(2)]
+    assert [one.confirmed for one in fold(records).applied] == [False]
+    assert fold(records).tried == {"fp8-kv-mla": ("",)}
+    healthy = fold([*records, outcome(2, "healthy")])
+    assert [one.confirmed for one in healthy.applied] == [True]
+    assert healthy.tried == {}
+    assert healthy.outcome == Outcome(2, "healthy", "ValueError: x")
+
+
+def test_an_outcome_of_an_older_launch_says_nothing_about_the_last_one() -> None:
+    assert fold([launch(1), launch(2), outcome(1, "failed")]).outcome is None
+
+
+def test_a_patch_put_on_again_keeps_what_it_knew_of_the_other_files() -> None:
+    both = [
+        {"name": "config.json", "before": "a", "after": "b"},
+        {"name": "hf_quant_config.json", "before": "c", "after": "d"},
+    ]
+    again = [{"name": "config.json", "before": "a2", "after": "b2", "symlink": "../x"}]
+    (applied,) = fold([patch(files=both, flags={"--x": "1"}), patch(files=again)]).applied
+    assert applied.flags == {"--x": "1"}
+    assert set(applied.files) == {
+        FileChange("hf_quant_config.json", "c", "d"),
+        FileChange("config.json", "a2", "b2", "../x"),
+    }
+
+
+def test_reverting_takes_flags_and_variables_back_too() -> None:
+    records = [patch(flags={"--kv-cache-dtype": None}, environment={"A": "1"}, files=[])]
+    assert fold(records).flags == {"--kv-cache-dtype": None}
+    assert fold(records).environment == {"A": "1"}
+    gone = fold([*records, {"action": "revert", "patch": "fp8-kv-mla"}])
+    assert (gone.applied, gone.flags, gone.tried) == ((), {}, {"fp8-kv-mla": ("",)})
+
+
+def test_each_folder_has_its_own_patches() -> None:
+    both = [patch(folder="/models/a"), patch(folder="/models/b")]
+    assert [one.folder for one in fold(both).applied] == ["/models/a", "/models/b"]
+    assert [one.folder for one in fold(both).within("/models/a").applied] == ["/models/a"]
+    left = fold([*both, {"action": "revert", "patch": "fp8-kv-mla", "folder": "/models/b"}])
+    assert [one.folder for one in left.applied] == ["/models/a"]
+
+
+def test_records_of_another_kind_change_nothing() -> None:
+    assert fold([launch(1), {"action": "clean"}, {"note": 1}]) == fold([launch(1)])
+
+
+def test_how_long_a_launch_took_the_last_time() -> None:
+    def at(minute: int, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "at": f"2026-02-20T21:{minute:02}:00.000+00:00"}
+
+    assert usual_seconds([at(1, launch(1)), at(2, outcome(1, "failed"))]) is None
+    records = [at(1, launch(1)), at(4, outcome(1, "healthy")), at(9, outcome(1, "healthy"))]
+    assert usual_seconds(records) == 180.0
+    assert usual_seconds([*records, at(10, launch(2)), at(12, outcome(2, "healthy"))]) == 120.0
+    assert usual_seconds([launch(1), outcome(1, "healthy")]) is None
+
+
+GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment={"B": "1"}), launch(2)]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"action": "launch"},
+        {"action": "launch", "launch": "x"},
+        {"action": "launch", "launch": "7"},
+        {"action": "launch", "launch": True},
+        {"action": "launch", "launch": -1},
+        {"action": "launch", "launch": float("inf")},
+        {"action": "outcome", "launch": 2},
+        {"action": "outcome", "launch": [2], "result": "healthy"},
+        {"action": "outcome", "launch": 2, "result": None},
+        {"action": "outcome", "launch": 2, "result": "failed", "finding": ["x"]},
+        {"action": "patch", "patch": "x"},
+        {"action": "patch", "folder": "/models/k"},
+        {"action": "patch", "patch": {}, "folder": "/models/k"},
+        patch(files=3),
+        patch(files=[3]),
+        patch(files=[{"name": "config.json"}]),
+        patch(files=[{"name": "../../.ssh/authorized_keys", "before": "a", "after": "b"}]),
+        patch(files={"name": "config.json"}),
+        patch(flags=["--x"]),
+        patch(flags={"--x": 3}),
+        patch(environment=None),
+        patch(cause=3),
+        {"action": "revert"},
+        {"action": "revert", "patch": ["fp8-kv-mla"]},
+        {"action": "revert", "patch": "fp8-kv-mla", "folder": 3},
+        {"action": "stop", "ended": 3},
+        {"action": ["launch"], "launch": 7},
+        {"action": None},
+        {},
+        [],
+        "launch",
+        None,
+        3.5,
+    ],
+)
+def test_a_broken_record_changes_nothing(broken: Any) -> None:
+    assert not sound(broken)
+    assert fold([*GOOD[:2], broken, *GOOD[2:]]) == fold(GOOD)
+    assert usual_seconds([broken, *GOOD]) is None
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["a", "config.json", "healthy"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+KEYS = ("launch", "result", "cause", "finding", "patch", "folder", "files", "flags", "environment", "way", "at", "machine", "by_person", "why", "ended",
+        "shm_removed", "survivors")  # fmt: skip
+FILE = st.fixed_dictionaries({}, optional=dict.fromkeys(("name", "before", "after", "symlink"), JSON))
+RECORD = st.fixed_dictionaries(
+    {
+        "action": st.sampled_from(["launch", "outcome", "patch", "revert", "stop", "stop_failed", "clean"])
+        | JSON
+    },
+    optional={key: JSON | st.lists(FILE, max_size=2) | st.integers(1, 3) for key in KEYS},
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(RECORD | JSON, max_size=6))
+def test_no_record_does_more_than_be_passed_over(records: list[Any]) -> None:
+    assert isinstance(fold(records), History)
+    usual_seconds(records)
+    for record in filter(sound, records):
+        words(record)
