@@ -26,16 +26,6 @@ Category = Literal[
 ]  # fmt: skip
 
 
-class Applies(Frozen):
-    """Where a failure occurs, for people to read; absent keys hold everywhere, `compute_cap` is a shell pattern."""
-
-    vllm: Specifier | None = None
-    compute_cap: Words = ()
-    attention: str | None = None
-    gpus: Specifier | None = None
-    device: Literal["cuda", "cpu"] | None = None
-
-
 class Window(Frozen):
     """Where the failure is certain before it was seen. Absent keys hold everywhere; `compute_cap` is a shell pattern."""
 
@@ -81,7 +71,6 @@ class Patch(Frozen):
         tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
     ]
     window: Window | None = None
-    applies: Applies | None = None
     remedy: Ways = ()
     advice: Words = ()
     cost: str = ""
