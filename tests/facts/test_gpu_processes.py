@@ -6,6 +6,7 @@ import os
 import pwd
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,18 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
         assert [asdict(process) for process in read] == [{**unowned, **one} for one in expected["processes"]]
 
 
-def test_the_command_says_whose_a_process_is(tmp_path: Path) -> None:
+@pytest.fixture
+def running() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of this Python's: a test's own may be given another title."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.communicate(b"\n")
+
+
+def test_the_command_says_whose_a_process_is(tmp_path: Path, running: subprocess.Popen[bytes]) -> None:
     own = Path(sys.executable).name
     program = tmp_path / "nvidia-smi"
-    rows = f"GPU-1, {os.getpid()}, /x/{own}, 40000\\nGPU-2, 4194399, gone, 1\\n"
+    rows = f"GPU-1, {running.pid}, /x/{own}, 40000\\nGPU-2, 4194399, gone, 1\\n"
     program.write_text(f"#!/bin/sh\nprintf '{rows}'\n")
     program.chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
