@@ -6,14 +6,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.facts import engine as engine_fact
+from orchestrator.facts import gpus as gpus_fact
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.survey.journal import History, fold
 from orchestrator.survey.survey import Checkpoint, Observed, Survey
-
-UNASKED = Unknown("not_asked", "not asked")
 
 CONFIG: dict[str, Any] = {
     "model_type": "kimi_k25",
@@ -120,6 +120,12 @@ def engine(version: str = "0.16.0", distribution: str = "vllm") -> Engine:
     )
 
 
+def knowing(survey: Survey, **facts: object) -> Survey:
+    """The same host, of which these facts are known, by their names."""
+    known = {**survey.facts.known, **facts}
+    return replace(survey, facts=replace(survey.facts, known=known))
+
+
 def survey(
     *,
     version: str | None = "0.16.0",
@@ -130,13 +136,12 @@ def survey(
 ) -> Survey:
     """The flagship's host as it was found, unless told otherwise."""
     facts = Facts(
-        machine=UNASKED,
-        disk=UNASKED,
-        engine=engine(version) if version else Unknown("no_engine", "vllm is not installed"),
-        gpus=cards() if gpus is None else gpus,
-        topology=UNASKED,
-        no_p2p=UNASKED,
-        gpu_processes=UNASKED,
+        {
+            engine_fact.FACT.name: engine(version)
+            if version
+            else Unknown("no_engine", "vllm is not installed"),
+            gpus_fact.FACT.name: cards() if gpus is None else gpus,
+        }
     )
     history: History = fold(journal or []).within(checkpoint.folder)
     return Survey(facts=facts, checkpoint=checkpoint, observed=observed, history=history)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed
 
 # The folder may not exist yet: its nearest parent that does is on the same filesystem.
 _SCRIPT = r"""
@@ -89,3 +89,6 @@ def parse(said: Said) -> Disk | Unknown:
         free_bytes=None if free is None else max(0, int(free)) * 1024,
         untold=untold,
     )
+
+
+FACT = Fact("disk", lambda asked: command(asked.folder), parsed(parse), by_line=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts.source import Asked, Command, Fact, Said, Unknown
 
 # Metadata alone is read: importing vllm takes 20 s and starts CUDA.
 _PROBE = """
@@ -100,6 +100,15 @@ def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
         torch=told.get("torch"),
         transformers=told.get("transformers"),
     )
+
+
+def _command(asked: Asked) -> Command | Unknown:
+    if asked.engine_python is None:
+        return Unknown("not_asked", "no interpreter of an engine was named")
+    return command(asked.engine_python, asked.environment)
+
+
+FACT = Fact("engine", _command, lambda said, asked: parse(said, asked.engine_python or ""))
 
 
 def _is_answer(told: Any) -> bool:

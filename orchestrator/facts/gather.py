@@ -2,43 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import pkgutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar, cast
 
-from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, topology
-from orchestrator.facts.disk import Disk
-from orchestrator.facts.engine import Engine
-from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.facts.gpus import Gpu, Gpus
-from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Command, Said, Unknown, answer
-from orchestrator.facts.topology import Topology
+from orchestrator import facts as room
+from orchestrator.facts import gpus
+from orchestrator.facts.gpus import Gpu
+from orchestrator.facts.source import Asked, Command, Fact, Unknown, answer
 
 T = TypeVar("T")
-BY_LINE = ("machine", "disk")
-"""Facts whose lines stand each by itself, so that what was said before the time was over counts."""
+
+
+@cache
+def every() -> tuple[Fact[Any], ...]:
+    """The FACT of each file in this folder that has one."""
+    names = sorted(module.name for module in pkgutil.iter_modules(room.__path__))
+    modules = [import_module(f"{room.__name__}.{name}") for name in names]
+    return tuple(module.FACT for module in modules if hasattr(module, "FACT"))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Each fact, or why it is not known; reading them changed nothing on the host."""
+    """What is known by the name of its fact, or why it is not; reading changed nothing on the host."""
 
-    machine: Machine | Unknown
-    disk: Disk | Unknown
-    engine: Engine | Unknown
-    gpus: Gpus | Unknown
-    topology: Topology | Unknown
-    no_p2p: tuple[tuple[int, int, str], ...] | Unknown
-    """Pairs of GPUs that cannot reach each other's memory."""
-    gpu_processes: tuple[GpuProcess, ...] | Unknown
+    known: Mapping[str, object] = field(default_factory=dict)
     own: frozenset[int] = frozenset()
     """The processes of our own launch when the facts were read."""
+
+    def of(self, fact: Fact[T]) -> T | Unknown:
+        """What this fact was read as."""
+        return cast("T | Unknown", self.known.get(fact.name, Unknown("not_asked", "it was not asked for")))
 
     @property
     def cards(self) -> tuple[Gpu, ...]:
         """The GPUs, none where they are not known."""
-        return () if isinstance(self.gpus, Unknown) else self.gpus.gpus
+        told = self.of(gpus.FACT)
+        return () if isinstance(told, Unknown) else told.gpus
 
     @property
     def compute_cap(self) -> str | None:
@@ -50,60 +53,30 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def questions(
-    *, engine_python: str | None, folder: str, environment: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """What `on_host/read_facts.py` is to be asked; `~` in both is the home folder on the host.
-
-    The answer takes as long as the slowest command (at most 30 s). `engine_python` None: the engine is not asked for.
-    It is asked with the environment that it will be started with: PYTHONPATH decides what it finds.
-    """
-    commands: dict[str, Command] = {
-        "machine": machine.COMMAND,
-        "disk": disk.command(folder),
-        "gpus": gpus.COMMAND,
-        "topology": topology.COMMAND,
-        "p2p": topology.P2P_COMMAND,
-        "gpu_processes": gpu_processes.COMMAND,
+def questions(asked: Asked) -> dict[str, Any]:
+    """What `on_host/read_facts.py` is to be asked. The answer takes as long as the slowest command (at most 30 s)."""
+    commands = {fact.name: fact.command(asked) for fact in every()}
+    return {
+        "commands": {
+            name: {"argv": list(item.argv), "timeout": item.timeout, "environment": dict(item.environment)}
+            for name, item in commands.items()
+            if isinstance(item, Command)
+        }
     }
-    if engine_python is not None:
-        commands["engine"] = engine.command(engine_python, environment or {})
-    asked = {
-        name: {"argv": list(item.argv), "timeout": item.timeout, "environment": dict(item.environment)}
-        for name, item in commands.items()
-    }
-    return {"commands": asked}
 
 
-def read(told: Mapping[str, Any], *, engine_python: str | None, own: Iterable[int] = ()) -> Facts:
+def read(told: Mapping[str, Any], asked: Asked, *, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
-    said = {name: answer(value, by_line=name in BY_LINE) for name, value in told.items()}
-    if engine_python is None:
-        found: Engine | Unknown = Unknown("not_asked", "no interpreter of an engine was named")
-    else:
-        found = engine.parse(said["engine"], engine_python)
-    read_gpus = _read(gpus.parse, said["gpus"])
-    links = _read(topology.parse, said["topology"])
-    return Facts(
-        machine=_read(machine.parse, said["machine"]),
-        disk=_read(disk.parse, said["disk"]),
-        engine=found,
-        gpus=read_gpus,
-        topology=_of_the_same_host(links, read_gpus),
-        no_p2p=_read(topology.parse_p2p, said["p2p"]),
-        gpu_processes=_read(gpu_processes.parse, said["gpu_processes"]),
-        own=frozenset(own),
-    )
+    known = {fact.name: _read(fact, told, asked) for fact in every()}
+    for fact in every():
+        value = known[fact.name]
+        if fact.beside is not None and not isinstance(value, Unknown):
+            known[fact.name] = fact.beside(value, known)
+    return Facts(known, frozenset(own))
 
 
-def _read(parse: Callable[[Said], T | Unknown], said: Said | Unknown) -> T | Unknown:
-    return said if isinstance(said, Unknown) else parse(said)
-
-
-def _of_the_same_host(links: Topology | Unknown, read: Gpus | Unknown) -> Topology | Unknown:
-    """A matrix of fewer or more GPUs than were queried is not this host's."""
-    if isinstance(links, Unknown) or isinstance(read, Unknown) or links.gpus == len(read.gpus):
-        return links
-    return Unknown(
-        "topology_unreadable", f"the matrix has {links.gpus} GPUs, the query named {len(read.gpus)}"
-    )
+def _read(fact: Fact[T], told: Mapping[str, Any], asked: Asked) -> T | Unknown:
+    command = fact.command(asked)
+    if isinstance(command, Unknown):
+        return command
+    return fact.read(answer(told[fact.name], by_line=fact.by_line), asked)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.facts.gpus import FAILURES, NVIDIA_PATH
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts.gpus import NVIDIA_PATH, failure
+from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
 
 # Whose each process is and what it runs, where /proc has one of that number.
 _SCRIPT = (
@@ -40,9 +40,8 @@ class GpuProcess:
 
 def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
     """The processes of `nvidia-smi --query-compute-apps`; an idle host answers with nothing at all."""
-    for code, words, meaning in FAILURES:
-        if re.search(words, said.out + said.err):
-            return Unknown(code, meaning)
+    if (failed := failure(said)) is not None:
+        return failed
     owners = {int(pid): (user, command) for pid, user, command in _OWNER.findall(said.out)}
     found = []
     for line in said.out.splitlines():
@@ -67,6 +66,9 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
     if not found and said.rc != 0:
         return Unknown("gpu_query", f"nvidia-smi left with exit status {said.rc}")
     return tuple(found)
+
+
+FACT = Fact("gpu_processes", plain(COMMAND), parsed(parse))
 
 
 def _program(command: str) -> str:

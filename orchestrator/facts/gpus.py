@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
 
 FIELDS = (
     "index",
@@ -119,11 +119,21 @@ def parse(said: Said) -> Gpus | Unknown:
             problems.append(line.strip()[:200])
     if rows:
         return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
-    for code, words, meaning in FAILURES:
-        if re.search(words, text):
-            return Unknown(code, meaning)
+    if (failed := failure(said)) is not None:
+        return failed
     told = problems[0] if problems else f"nvidia-smi named no GPU (exit status {said.rc})"
     return Unknown("no_devices", told)
+
+
+FACT = Fact("gpus", plain(COMMAND), parsed(parse))
+
+
+def failure(said: Said) -> Unknown | None:
+    """What nvidia-smi says where it cannot answer at all."""
+    for code, words, meaning in FAILURES:
+        if re.search(words, said.out + said.err):
+            return Unknown(code, meaning)
+    return None
 
 
 def _row(line: str, fields: list[str]) -> Gpu | None:

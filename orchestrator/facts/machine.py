@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
 from orchestrator.on_host.secrets import redact
 
 # One `key=value` a line, each asked for by itself: what one of them lacks is no other's loss. What may take its time comes
@@ -136,6 +136,9 @@ def parse(said: Said) -> Machine | Unknown:
         remove_ipc=_busctl(first.get("RemoveIPC")),
         linger={"yes": True, "no": False}.get(first.get("linger", "")),
     )
+
+
+FACT = Fact("machine", plain(COMMAND), parsed(parse), by_line=True)
 
 
 def _number(text: str | None) -> int | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,43 @@ class Unknown:
 
     code: str
     reason: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What facts are asked for; `~` in the folder and the interpreter is the home folder on the host.
+
+    `engine_python` None: the engine is not asked for. It is asked with the environment that it will be started with:
+    PYTHONPATH decides what it finds.
+    """
+
+    folder: str
+    engine_python: str | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Fact(Generic[T]):
+    """One thing that is true on a host: the FACT of a file in this folder, by whose name it goes."""
+
+    name: str
+    command: Callable[[Asked], Command | Unknown]
+    """What tells it, or why it is not asked for."""
+    read: Callable[[Said | Unknown, Asked], T | Unknown]
+    by_line: bool = False
+    """Whether its lines stand each by itself, so that what was said before the time was over counts."""
+    beside: Callable[[T, Mapping[str, object]], T | Unknown] | None = None
+    """Judges it once more by the other facts, by name."""
+
+
+def plain(command: Command) -> Callable[[Asked], Command]:
+    """The command of a fact that depends on nothing."""
+    return lambda _: command
+
+
+def parsed(parse: Callable[[Said], T | Unknown]) -> Callable[[Said | Unknown, Asked], T | Unknown]:
+    """The reading of a fact that depends on nothing but what was said."""
+    return lambda said, _: said if isinstance(said, Unknown) else parse(said)
 
 
 TIMED_OUT = 124

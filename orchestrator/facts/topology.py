@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.facts.gpus import FAILURES, NVIDIA_PATH
-from orchestrator.facts.source import Command, Said, Unknown
+from orchestrator.facts import gpus
+from orchestrator.facts.gpus import NVIDIA_PATH, failure
+from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
 
 COMMAND = Command.sh(NVIDIA_PATH + "nvidia-smi topo -m", timeout=30)
-P2P_COMMAND = Command.sh(NVIDIA_PATH + "nvidia-smi topo -p2p r", timeout=30)
 
 NEAREST_FIRST = ("NVLINK", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Kinds of links, nearest first; every NV# counts as NVLINK."""
@@ -72,10 +72,9 @@ def parse(said: Said) -> Topology | Unknown:
     A matrix that is not whole (cut off, not square, not symmetric) is Unknown: it must not pass as a
     smaller host.
     """
-    failure = _failure(said)
-    if failure:
-        return failure
-    matrix = _matrix(said.out)
+    if (failed := failure(said)) is not None:
+        return failed
+    matrix = square(said.out)
     if isinstance(matrix, Unknown):
         return matrix
     for a, row in enumerate(matrix):
@@ -92,29 +91,20 @@ def parse(said: Said) -> Topology | Unknown:
     return Topology(matrix)
 
 
-def parse_p2p(said: Said) -> tuple[tuple[int, int, str], ...] | Unknown:
-    """Pairs of GPUs that may not read each other's memory, with the driver's word for it (NS, CNS, ...).
-
-    From `nvidia-smi topo -p2p r`. Empty where every pair says OK: the driver's claim, not a test.
-    """
-    failure = _failure(said)
-    if failure:
-        return failure
-    matrix = _matrix(said.out)
-    if isinstance(matrix, Unknown):
-        return matrix
-    pairs = ((a, b, word) for a, row in enumerate(matrix) for b, word in enumerate(row) if a < b)
-    return tuple(pair for pair in pairs if pair[2] != "OK")
+def _of_the_same_host(links: Topology, known: Mapping[str, object]) -> Topology | Unknown:
+    """A matrix of fewer or more GPUs than were queried is not this host's."""
+    cards = known.get(gpus.FACT.name)
+    if not isinstance(cards, gpus.Gpus) or links.gpus == len(cards.gpus):
+        return links
+    return Unknown(
+        "topology_unreadable", f"the matrix has {links.gpus} GPUs, the query named {len(cards.gpus)}"
+    )
 
 
-def _failure(said: Said) -> Unknown | None:
-    for code, words, meaning in FAILURES:
-        if re.search(words, said.out + said.err):
-            return Unknown(code, meaning)
-    return None
+FACT = Fact("topology", plain(COMMAND), parsed(parse), beside=_of_the_same_host)
 
 
-def _matrix(text: str) -> tuple[tuple[str, ...], ...] | Unknown:
+def square(text: str) -> tuple[tuple[str, ...], ...] | Unknown:
     """The square of cells between GPUs; columns of NICs and affinities are left out."""
     header: list[str] | None = None
     rows: dict[str, tuple[str, ...]] = {}

@@ -13,6 +13,7 @@ from orchestrator.engines.vllm import sizing
 from orchestrator.engines.vllm.adjustments import Adjustments
 from orchestrator.engines.vllm.arguments import arguments_of, checked_value, remedied_name
 from orchestrator.engines.vllm.variables import remedied_variable
+from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.patches.patch import Patch
@@ -171,10 +172,10 @@ def gpu_shortage(
 
     `now` is what the host answered when it had waited for memory; without it the facts tell.
     """
-    machine, told = survey.facts.machine, survey.facts.gpu_processes
+    here, told = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
     if survey.engine is not None and survey.engine.on_cpu:
         return None
-    ambient = machine.cuda_visible_devices if isinstance(machine, Machine) else None
+    ambient = here.cuda_visible_devices if isinstance(here, Machine) else None
     share = _number(arguments_of(tuple(argv)).get("gpu_memory_utilization")) or sizing.default_utilisation(
         version
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.facts import engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -53,7 +54,8 @@ def _configs(survey: Survey) -> list[str]:
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is None:
-        why = survey.facts.engine.reason if isinstance(survey.facts.engine, Unknown) else "it has no vLLM"
+        asked = survey.facts.of(engine.FACT)
+        why = asked.reason if isinstance(asked, Unknown) else "it has no vLLM"
         return [
             PreflightRefused(
                 "no_engine",
@@ -75,7 +77,7 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
 
 def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
     """What brings a right engine: into the environment that was asked, or another environment where it is none."""
-    asked = survey.facts.engine
+    asked = survey.facts.of(engine.FACT)
     if isinstance(asked, Unknown) and asked.code != "no_engine":
         return "{command} --set engine.python=PATH"
     python = shlex.quote(asked.executable if isinstance(asked, Engine) else playbook.engine.python)
@@ -86,15 +88,16 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     on_cpu = survey.engine is not None and survey.engine.on_cpu
     if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
         return []
-    if isinstance(survey.facts.gpus, Unknown):
+    told = survey.facts.of(gpus.FACT)
+    if isinstance(told, Unknown):
         return [
             PreflightRefused(
-                "gpus_unknown", f"{host}: {survey.facts.gpus.reason}", next_command=f"nvidia-smi  # on {host}"
+                "gpus_unknown", f"{host}: {told.reason}", next_command=f"nvidia-smi  # on {host}"
             )
         ]
     cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
     if len(cards) < playbook.gpus:
-        problems = "".join(f"; nvidia-smi says besides: {one}" for one in survey.facts.gpus.problems[:1])
+        problems = "".join(f"; nvidia-smi says besides: {one}" for one in told.problems[:1])
         what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
         return [PreflightRefused("gpus_missing", what, next_command=f"nvidia-smi -L  # on {host}")]
     lost = [card for card in cards if card.lost]
@@ -149,15 +152,15 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
 
 
 def _logout(survey: Survey) -> list[str]:
-    machine = survey.facts.machine
-    if not isinstance(machine, Machine):
+    here = survey.facts.of(machine.FACT)
+    if not isinstance(here, Machine):
         return []
     found = []
-    if machine.logout_kills:
+    if here.logout_kills:
         found.append(
             "logind ends this user's processes at the last logout (KillUserProcesses), the launch too"
         )
-    if machine.logout_removes_shm:
+    if here.logout_removes_shm:
         found.append(
             "logind removes this user's shared memory at the last logout (RemoveIPC), the launch's too"
         )
@@ -166,26 +169,27 @@ def _logout(survey: Survey) -> list[str]:
 
 def wants_linger(survey: Survey) -> bool:
     """Whether logind would harm the launch once nobody is logged in."""
-    machine = survey.facts.machine
-    return isinstance(machine, Machine) and (machine.logout_kills or machine.logout_removes_shm)
+    here = survey.facts.of(machine.FACT)
+    return isinstance(here, Machine) and (here.logout_kills or here.logout_removes_shm)
 
 
 def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
     """Which of NCCL's variables the measured host gives no reason for, and which cannot be judged by what it tells."""
-    topology, machine, no_p2p = survey.facts.topology, survey.facts.machine, survey.facts.no_p2p
+    facts = survey.facts
+    links, here, no_p2p = facts.of(topology.FACT), facts.of(machine.FACT), facts.of(p2p.FACT)
     shown = {one.name: one.shown for one in environment}
     judged = [name for name in JUDGED if name in shown]
-    if not judged or len(survey.facts.cards) < 2:
+    if not judged or len(facts.cards) < 2:
         return []
-    if not isinstance(topology, Topology):
-        return _not_known("how the GPUs are connected", topology, f"{', '.join(judged)} cannot be judged")
+    if not isinstance(links, Topology):
+        return _not_known("how the GPUs are connected", links, f"{', '.join(judged)} cannot be judged")
     found = _not_known(
         "whether the GPUs reach each other's memory", no_p2p, f"{', '.join(judged)} may be idle"
     )
-    sockets, vendor = (machine.sockets, machine.cpu_vendor) if isinstance(machine, Machine) else (None, None)
+    sockets, vendor = (here.sockets, here.cpu_vendor) if isinstance(here, Machine) else (None, None)
     pairs = () if isinstance(no_p2p, Unknown) else no_p2p
-    suggested = suggest_nccl(topology, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
-    unsure = topology.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
+    suggested = suggest_nccl(links, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
+    unsure = links.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
     if unsure and "NCCL_PROTO" in shown:
         known = {name: value for name, value in shown.items() if name != "NCCL_PROTO"}
         lacks = "sockets" if sockets is None else "CPU's vendor"
@@ -198,17 +202,16 @@ def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
 def _untold(survey: Survey) -> list[str]:
     """What the host did not tell, and what is not judged for want of it."""
     facts = survey.facts
+    here, computing, told = facts.of(machine.FACT), facts.of(gpu_processes.FACT), facts.of(gpus.FACT)
     found = _not_known(
         "the machine",
-        facts.machine,
+        here,
         "a mirror of the Hub that is set there, and what logind does at a logout, are not known",
     )
     if facts.cards:
-        found += _not_known(
-            "who computes on the GPUs", facts.gpu_processes, "memory that others hold is nobody's"
-        )
-    if not isinstance(facts.gpus, Unknown):
-        found += [f"nvidia-smi says besides: {problem}" for problem in facts.gpus.problems]
+        found += _not_known("who computes on the GPUs", computing, "memory that others hold is nobody's")
+    if not isinstance(told, Unknown):
+        found += [f"nvidia-smi says besides: {problem}" for problem in told.problems]
     for card in facts.cards:
         if card.faults:
             found.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")

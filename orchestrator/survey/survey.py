@@ -11,9 +11,11 @@ from typing import Any
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint import json_spans
+from orchestrator.facts import engine, machine
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Asked
 from orchestrator.hosts.host import Host
 from orchestrator.playbook.endpoint import API_KEY, endpoint_of
 from orchestrator.playbook.playbook import Playbook
@@ -139,25 +141,26 @@ class Survey:
     @property
     def hf_endpoint(self) -> str | None:
         """The mirror of the Hub that the host itself is set to."""
-        machine = self.facts.machine
-        return machine.hf_endpoint if isinstance(machine, Machine) else None
+        here = self.facts.of(machine.FACT)
+        return here.hf_endpoint if isinstance(here, Machine) else None
 
     @property
     def engine(self) -> Engine | None:
-        return self.facts.engine if isinstance(self.facts.engine, Engine) else None
+        installed = self.facts.of(engine.FACT)
+        return installed if isinstance(installed, Engine) else None
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
     """Read everything in one round trip, but for the facts where they are known; changes nothing."""
-    python = playbook.engine.python
+    environment = {name: setting.value for name, setting in playbook.environment.items()}
+    plain = {name: value for name, value in environment.items() if isinstance(value, str)}
+    asked = Asked(playbook.folder, playbook.engine.python, plain)
     request = {
         "checkpoint": {"folder": playbook.folder, "playbook": playbook.name},
         "launch": _question(playbook, None),
     }
     if facts is None:
-        environment = {name: setting.value for name, setting in playbook.environment.items()}
-        plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-        request["facts"] = questions(engine_python=python, folder=playbook.folder, environment=plain)
+        request["facts"] = questions(asked)
     seen = host.script(
         "look",
         request,
@@ -167,8 +170,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     observed, history = _observed(seen["launch"])
     there = checkpoint(seen["checkpoint"])
     return Survey(
-        facts=facts
-        or read(seen["facts"], engine_python=python, own=[one["pid"] for one in observed.members]),
+        facts=facts or read(seen["facts"], asked, own=[one["pid"] for one in observed.members]),
         checkpoint=there,
         observed=observed,
         history=history.within(there.folder),

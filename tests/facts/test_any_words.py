@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, topology
-from orchestrator.facts.source import Said
+from orchestrator.facts.gather import every
+from orchestrator.facts.source import Asked, Said
 from tests.facts.cases_of import CASES
 
-PARSERS: dict[str, Callable[[Said], Any]] = {
-    "disk": disk.parse,
-    "engine": lambda said: engine.parse(said, "python3"),
-    "gpu_processes": gpu_processes.parse,
-    "gpus": gpus.parse,
-    "machine": machine.parse,
-    "topology": topology.parse,
-    "p2p": topology.parse_p2p,
-}
+FACTS = {fact.name: fact for fact in every()}
 LINES = {
     fact: sorted(
         {line for path in (CASES / fact).glob("*.txt") for line in path.read_text().splitlines(True)}
     )
-    for fact in PARSERS
+    for fact in FACTS
 }
 
 
@@ -38,11 +28,12 @@ LONG = {
 """Numbers that int() refuses to read."""
 
 
-@pytest.mark.parametrize("fact", PARSERS)
+@pytest.mark.parametrize("fact", FACTS)
 @given(data=st.data())
 def test_nothing_that_is_said_raises(fact: str, data: st.DataObject) -> None:
     """Lines of the cases in any order, cut off anywhere, and anything else between them."""
     lines = st.one_of(st.sampled_from(LINES[fact]), st.text(max_size=60), LONG[fact])
     text = "".join(data.draw(st.lists(lines, max_size=12)))
     cut = data.draw(st.integers(0, len(text)))
-    PARSERS[fact](Said(data.draw(st.sampled_from([0, 1, 9, 124])), text[:cut], text[cut:]))
+    said = Said(data.draw(st.sampled_from([0, 1, 9, 124])), text[:cut], text[cut:])
+    FACTS[fact].read(said, Asked("/models", "python3"))

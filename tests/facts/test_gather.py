@@ -5,17 +5,20 @@ from __future__ import annotations
 import base64
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator import facts as room
+from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.disk import Disk
 from orchestrator.facts.engine import Engine
-from orchestrator.facts.gather import Facts, questions, read
+from orchestrator.facts.gather import Facts, every, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Unknown
+from orchestrator.facts.source import Asked, Unknown
 from orchestrator.facts.topology import Topology
 from orchestrator.hosts.local import LocalHost
 
@@ -33,9 +36,33 @@ esac
 def gather(
     host: LocalHost, *, engine_python: str | None, folder: str, environment: dict[str, str] | None = None
 ) -> Facts:
-    asked = questions(engine_python=engine_python, folder=folder, environment=environment)
-    told = host.script("read_facts", asked)
-    return read(told, engine_python=engine_python)
+    asked = Asked(folder, engine_python, environment or {})
+    return read(host.script("read_facts", questions(asked)), asked)
+
+
+def test_each_fact_goes_by_the_name_of_its_file() -> None:
+    modules = (import_module(f"orchestrator.facts.{fact.name}") for fact in every())
+    assert all(module.FACT is fact for module, fact in zip(modules, every(), strict=True))
+    assert {"machine", "gpus", "topology", "p2p"} <= {fact.name for fact in every()}
+
+
+MINE = """
+from orchestrator.facts.source import Command, Fact, parsed, plain
+
+FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda said: said.out.strip()))
+"""
+
+
+def test_a_fact_is_there_as_soon_as_its_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "libc.py").write_text(MINE)
+    monkeypatch.setattr(room, "__path__", [*room.__path__, str(tmp_path)])
+    every.cache_clear()
+    try:
+        with LocalHost() as host:
+            facts = gather(host, engine_python=None, folder="/models")
+        assert facts.of(import_module("orchestrator.facts.libc").FACT) == "glibc 2.39"
+    finally:
+        every.cache_clear()
 
 
 def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,19 +73,17 @@ def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HOME", str(tmp_path))
     with LocalHost() as host:
         facts = gather(host, engine_python="~/no such/python3", folder="~/models/a b")
-    assert isinstance(facts.machine, Machine)
-    assert facts.machine.home == str(tmp_path)
-    assert isinstance(facts.disk, Disk)
-    assert facts.disk.folder == f"{tmp_path}/models/a b"
-    assert isinstance(facts.engine, Unknown)
-    assert facts.engine.code == "no_engine_python"
-    assert f"{tmp_path}/no such/python3" in facts.engine.reason
+    here, under, installed = facts.of(machine.FACT), facts.of(disk.FACT), facts.of(engine.FACT)
+    assert isinstance(here, Machine) and here.home == str(tmp_path)
+    assert isinstance(under, Disk) and under.folder == f"{tmp_path}/models/a b"
+    assert isinstance(installed, Unknown) and installed.code == "no_engine_python"
+    assert f"{tmp_path}/no such/python3" in installed.reason
     assert [card.uuid for card in facts.cards] == ["GPU-1", "GPU-2"]
     assert facts.compute_cap == "9.0"
-    assert isinstance(facts.topology, Topology)
-    assert facts.topology.shape == "nvlink"
-    assert facts.no_p2p == ()
-    assert facts.gpu_processes == ()
+    links = facts.of(topology.FACT)
+    assert isinstance(links, Topology) and links.shape == "nvlink"
+    assert facts.of(p2p.FACT) == ()
+    assert facts.of(gpu_processes.FACT) == ()
 
 
 def installed(folder: Path, *, metadata: str) -> Path:
@@ -80,9 +105,10 @@ def test_the_engine_is_asked_with_the_environment_that_it_will_have(tmp_path: Pa
         told = gather(
             host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
         )
-    assert isinstance(without.engine, Unknown) and without.engine.code == "no_engine"
-    assert isinstance(told.engine, Engine), told.engine
-    assert told.engine.version == "0.16.0"
+    missing, found = without.of(engine.FACT), told.of(engine.FACT)
+    assert isinstance(missing, Unknown) and missing.code == "no_engine"
+    assert isinstance(found, Engine), found
+    assert found.version == "0.16.0"
 
 
 def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None:
@@ -93,8 +119,9 @@ def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None
         told = gather(
             host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
         )
-    assert isinstance(told.engine, Engine), told.engine
-    assert (told.engine.version, told.engine.torch) == ("0.16.0", None)
+    found = told.of(engine.FACT)
+    assert isinstance(found, Engine), found
+    assert (found.version, found.torch) == ("0.16.0", None)
 
 
 def test_lines_that_were_said_before_the_time_was_over_count() -> None:
@@ -105,10 +132,12 @@ def test_lines_that_were_said_before_the_time_was_over_count() -> None:
     cards = {"timed_out": 30.0, "stdout": packed("0, NVIDIA H200, GPU-1, 9.0, 143771, 14, 580.1, Disabled\n")}
     with Recorded({"machine": slow, "gpus": cards}) as host:
         facts = gather(host, engine_python=None, folder="/models")
-    assert isinstance(facts.machine, Machine)
-    assert (facts.machine.uid, facts.machine.hf_endpoint) == (1000, "http://mirror")
-    assert facts.machine.kill_user_processes is None  # a line that was cut off says nothing
-    assert facts.gpus == Unknown("no_answer", "no answer within 30 s")  # half the cards are no smaller host
+    here = facts.of(machine.FACT)
+    assert isinstance(here, Machine)
+    assert (here.uid, here.hf_endpoint) == (1000, "http://mirror")
+    assert here.kill_user_processes is None  # a line that was cut off says nothing
+    # half the cards are no smaller host
+    assert facts.of(gpus.FACT) == Unknown("no_answer", "no answer within 30 s")
 
 
 def packed(text: str) -> str:
@@ -130,9 +159,9 @@ class Recorded(LocalHost):
 def test_what_cannot_be_had_is_unknown_and_raises_nothing() -> None:
     with Recorded({"gpus": {"timed_out": 30.0}}) as host:
         facts = gather(host, engine_python=None, folder="/models")
-    assert facts.gpus == Unknown("no_answer", "no answer within 30 s")
-    assert facts.engine == Unknown("not_asked", "no interpreter of an engine was named")
-    assert isinstance(facts.topology, Unknown)
+    assert facts.of(gpus.FACT) == Unknown("no_answer", "no answer within 30 s")
+    assert facts.of(engine.FACT) == Unknown("not_asked", "no interpreter of an engine was named")
+    assert isinstance(facts.of(topology.FACT), Unknown)
     assert facts.cards == ()
     assert facts.compute_cap is None
 
@@ -146,7 +175,6 @@ def card(index: int, compute_cap: str | None) -> Gpu:
     [(("12.0", "9.0"), "9.0"), (("12.1", "12.0"), "12.0"), (("9.0", "10.0"), "9.0"), (("9.0", None), None)],
 )
 def test_the_lowest_capability_counts(capabilities: tuple[str | None, ...], expected: str | None) -> None:
-    none = Unknown("x", "x")
     cards = Gpus(tuple(card(index, text) for index, text in enumerate(capabilities)))
-    facts = Facts(none, none, none, cards, none, none, none)
+    facts = Facts({"gpus": cards})
     assert facts.compute_cap == expected

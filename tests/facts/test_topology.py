@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.facts import topology
+from orchestrator.facts import p2p, topology
 from orchestrator.facts.source import Said, Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
 from tests.facts.cases_of import CASES, cases
@@ -32,7 +32,7 @@ def test_matrices(said: Said, expected: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("said", "expected"), cases("p2p"))
 def test_peer_to_peer(said: Said, expected: dict[str, Any]) -> None:
-    refused = topology.parse_p2p(said)
+    refused = p2p.parse(said)
     assert not isinstance(refused, Unknown)
     assert [list(pair) for pair in refused] == expected["refused"]
     gpus = expected["gpus"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import math
 import re
@@ -25,9 +24,8 @@ from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.selector import parse as parse_refusal
 from orchestrator.engines.vllm import sizing
-from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, topology
-from orchestrator.facts.gather import Facts
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.gather import Facts, every
+from orchestrator.facts.source import Asked, Said
 from orchestrator.hosts.answers import Program, read_line
 from orchestrator.on_host import gpu_memory, in_use, inspect_checkpoint, listeners, state, verify
 from orchestrator.on_host.shards import Broken, shard_tensors
@@ -256,15 +254,6 @@ def journals(data: bytes) -> None:
             read_line(Program("host", "module", "python3"), line)
 
 
-PARSERS: tuple[Callable[[Said], Any], ...] = (
-    topology.parse,
-    topology.parse_p2p,
-    gpus.parse,
-    gpu_processes.parse,
-    disk.parse,
-    machine.parse,
-    lambda said: engine.parse(said, "python3"),
-)
 TEXTS: tuple[Callable[[str], Any], ...] = (
     gpu_memory.parse_used,
     gpu_memory.parse_apps,
@@ -277,15 +266,11 @@ def facts(data: bytes) -> None:
     """Whatever a program on the host prints is a fact or none."""
     text = data[1:].decode("utf-8", "replace")
     said = Said(data[0] % 2 if data else 0, text, text[:200])
-    found = [parse(said) for parse in PARSERS]
+    known = {fact.name: fact.read(said, Asked("/models", "python3")) for fact in every()}
     for parse_text in TEXTS:
         parse_text(text)
-    links, _, cards = found[:3]
-    blank = dict.fromkeys(field.name for field in dataclasses.fields(Facts))
-    known = Facts(**{**blank, "gpus": cards, "topology": links})
-    _held(known.compute_cap is None or known.compute_cap.replace(".", "").isdecimal(), "no capability")
-    if not isinstance(links, Unknown) and not isinstance(cards, Unknown):
-        topology.suggest_nccl  # noqa: B018  its own tests know what it needs
+    cap = Facts(known).compute_cap
+    _held(cap is None or cap.replace(".", "").isdecimal(), "no capability")
 
 
 def _files(*patterns: str, largest: int = 1 << 20) -> Callable[[], list[Path]]:

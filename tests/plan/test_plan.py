@@ -18,7 +18,7 @@ from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.report.plan_text import whole
 from orchestrator.survey.survey import Survey
-from tests.surveys import CONFIG, FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, cards, survey
+from tests.surveys import CONFIG, FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, cards, knowing, survey
 
 PATCHES = catalogue.load([shipped("patches")])
 
@@ -247,8 +247,7 @@ def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
     ],
 )
 def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -> None:
-    found = survey()
-    found = replace(found, facts=replace(found.facts, engine=asked))
+    found = knowing(survey(), engine=asked)
     spaced = kimi.model_copy(
         update={
             "engine": kimi.engine.model_copy(update={"python": "~/ml env/bin/python3", "version": ">=0.15"})
@@ -277,8 +276,8 @@ def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
     found = survey(**more)
     taken = [replace(card, memory_used_mib=mib + 2) if card.index == 3 else card for card in cards().gpus]
     process = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
-    facts = replace(found.facts, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
-    return replace(found, facts=replace(facts, own=frozenset([8121] if own else [])))
+    found = knowing(found, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
+    return replace(found, facts=replace(found.facts, own=frozenset([8121] if own else [])))
 
 
 LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "python3"},))
@@ -313,8 +312,7 @@ def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
 
 def test_memory_that_a_launch_of_ours_may_be_giving_back_is_a_warning(kimi: Playbook) -> None:
     def unseen(**more: Any) -> Survey:
-        found = occupied(60_000, **more)
-        return replace(found, facts=replace(found.facts, gpu_processes=()))
+        return knowing(occupied(60_000, **more), gpu_processes=())
 
     died = plan(kimi, unseen(journal=[{"action": "launch", "launch": 1}]))
     assert died.refusals == ()

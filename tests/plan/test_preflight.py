@@ -17,7 +17,7 @@ from orchestrator.plan.environment import engine_environment
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.survey.survey import Survey
 from tests.facts.cases_of import CASES
-from tests.surveys import cards, survey
+from tests.surveys import cards, knowing, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
 SOCKETS = topology.parse(Said(0, (CASES / "topology/pcie_8gpu_node_sys.txt").read_text()))
@@ -31,9 +31,8 @@ def machine_of(name: str, **more: Any) -> Machine:
 
 
 def told(**facts: Any) -> Survey:
-    found = survey()
-    usual = {"machine": machine_of("dual_turin"), "topology": SOCKETS, "no_p2p": (), "gpu_processes": ()}
-    return replace(found, facts=replace(found.facts, **{**usual, **facts}))
+    usual = {"machine": machine_of("dual_turin"), "topology": SOCKETS, "p2p": (), "gpu_processes": ()}
+    return knowing(survey(), **{**usual, **facts})
 
 
 def warned(found: Survey) -> str:
@@ -52,7 +51,7 @@ def test_a_host_that_tells_everything_is_warned_of_logind_alone() -> None:
         ({"machine": machine_of("dual_turin", cpu_vendor=None)}, "CPU's vendor (lscpu): NCCL_PROTO", "gives no reason"),
         ({"machine": TIMED_OUT}, "the machine is not known (no answer within 30 s): a mirror", "gives no reason"),
         ({"topology": TIMED_OUT}, "how the GPUs are connected is not known", "gives no reason"),
-        ({"no_p2p": TIMED_OUT}, "whether the GPUs reach each other's memory is not known", "gives no reason"),
+        ({"p2p": TIMED_OUT}, "whether the GPUs reach each other's memory is not known", "gives no reason"),
         ({"gpu_processes": TIMED_OUT}, "who computes on the GPUs is not known", "gives no reason"),
         ({"gpus": Gpus(cards().gpus, ("Unable to determine the device handle for GPU8: Unknown Error",))}, "handle for GPU8", ""),
         ({"gpus": Gpus((*cards(7).gpus, replace(cards(1).gpus[0], index=7, mig="Enabled")))}, "GPU7 is cut up (MIG)", ""),
