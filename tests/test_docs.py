@@ -33,7 +33,9 @@ def test_what_is_shipped_fits_the_schema_for_editors(kind: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     judge = jsonschema.Draft202012Validator(schema)
     folder = shipped("playbooks" if kind == "playbook" else "patches")
-    for path in sorted(folder.glob("*.yaml")):
+    paths = sorted(folder.rglob("*.yaml"))
+    assert paths
+    for path in paths:
         value = json.loads(json.dumps(YAML(typ="safe").load(path), default=str))
         assert judge.is_valid(value), path.name
         assert not judge.is_valid({**value, "unknown": 1}), path.name

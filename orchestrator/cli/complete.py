@@ -16,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from orchestrator.base.data_folders import Kind, data_folders
+from orchestrator.patches.files import files_of
 
 SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 DEEPEST_INCLUDE = 4
@@ -73,8 +74,8 @@ def _names(kind: Kind, ctx: click.Context) -> Iterator[str]:
     extra = ctx.params.get(kind) or ()
     with contextlib.suppress(OSError, RuntimeError):
         for folder in data_folders(kind, [Path(one) for one in extra]):
-            if folder.is_dir():
-                yield from (path.stem for path in folder.glob("*.yaml"))
+            files = files_of(folder) if kind == "patches" else folder.glob("*.yaml")
+            yield from (path.stem for path in files)
 
 
 def _aliases(files: Iterable[str], depth: int = 0) -> Iterator[str]:

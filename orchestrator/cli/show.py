@@ -45,8 +45,9 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
 
 def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
     from orchestrator.on_host import regular_file
+    from orchestrator.patches.files import files_of
 
-    files = (folder / f"{name}.yaml" for folder in folders if "/" not in name)
+    files = (path for folder in folders for path in files_of(folder) if path.name == f"{name}.yaml")
     return next((path for path in files if regular_file.is_one(path)), None)
 
 

@@ -10,15 +10,17 @@ from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
 from orchestrator.patches import kept
+from orchestrator.patches.files import files_of
 from orchestrator.patches.patch import Patch
 
 CODE = "invalid_patch"
 
 
 def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
-    """Every patch of the folders, by id; of two with one id the one in the earlier folder counts.
+    """Every patch of the folders and of those in them, by id; of two with one id the one in the earlier folder counts.
 
-    A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key.
+    A folder that does not exist holds none. Raises UsageError("invalid_patch") with file, line and key, also where one
+    folder holds an id twice.
     """
     patches, broken = survey(folders)
     if broken:
@@ -29,21 +31,24 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, UsageError]]:
     """The patches as `load` gives them, and the files that hold none, with what is wrong with each."""
     known, new = kept.recall(), {}
-    found: dict[str, Patch] = {}
+    patches: dict[str, Patch] = {}
     broken: dict[Path, UsageError] = {}
-    for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
-        seal = kept.seal(path)
-        try:
-            patch = known.get(seal) or load_model(path, Patch, code=CODE)
-            _require_name(path, patch)
-        except UsageError as error:
-            broken[path] = error
-            continue
-        if seal not in known:
-            new[seal] = patch
-        found.setdefault(patch.id, patch)
+    for folder in folders:
+        files: dict[str, Path] = {}
+        for path in files_of(folder):
+            seal = kept.seal(path)
+            try:
+                patch = known.get(seal) or load_model(path, Patch, code=CODE)
+                _require_name(path, patch)
+                _require_once(path, files.setdefault(patch.id, path))
+            except UsageError as error:
+                broken[path] = error
+                continue
+            if seal not in known:
+                new[seal] = patch
+            patches.setdefault(patch.id, patch)
     kept.keep(new)
-    return tuple(found[name] for name in sorted(found)), broken
+    return tuple(patches[name] for name in sorted(patches)), broken
 
 
 def _require_name(path: Path, patch: Patch) -> None:
@@ -52,6 +57,15 @@ def _require_name(path: Path, patch: Patch) -> None:
             CODE,
             f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
             next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
+        )
+
+
+def _require_once(path: Path, first: Path) -> None:
+    if path != first:
+        raise UsageError(
+            CODE,
+            f"{path}:1: id: is that of {first} too; allowed: one file for each patch of a folder",
+            next_command=shlex.join(["diff", "--", str(first), str(path)]),
         )
 
 

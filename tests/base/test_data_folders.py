@@ -24,4 +24,4 @@ def test_a_relative_config_home_is_ignored(monkeypatch: pytest.MonkeyPatch, conf
 
 def test_the_shipped_folders_are_there() -> None:
     assert list(shipped("playbooks").glob("*.yaml"))
-    assert list(shipped("patches").glob("*.yaml"))
+    assert list(shipped("patches").glob("*/*.yaml"))

@@ -28,6 +28,9 @@ def home(tmp_path: Path) -> Path:
         folder = tmp_path / ".config" / "deploy" / kind
         folder.mkdir(parents=True)
         (folder / f"{name}.yaml").write_text("")
+    nested = tmp_path / ".config" / "deploy" / "patches" / "nccl"
+    nested.mkdir()
+    (nested / "mend-mine.yaml").write_text("")
     return tmp_path
 
 
@@ -66,6 +69,7 @@ def test_the_first_word_is_a_verb_or_a_playbook(home: Path) -> None:
         ("deploy kimi-k2.5 --patch fix", ["fix-mine"]),
         ("deploy revert kimi-k2.5 --patch fix", ["fix-mine"]),
         ("deploy show fix", ["fix-mine"]),
+        ("deploy show mend", ["mend-mine"]),
         ("deploy kimi-k2.5 --consent t", ["token-to-endpoint", "trust-remote-code"]),
         ("deploy kimi-k2.5 --no-p", ["--no-patch", "--no-predict"]),
         ("deploy completion f", ["fish"]),

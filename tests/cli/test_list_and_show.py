@@ -55,7 +55,9 @@ def test_show_prints_the_file(mine: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(["show", "kimi-k2.5"]) == 0
     assert capsys.readouterr().out == (shipped("playbooks") / "kimi-k2.5.yaml").read_text()
     assert run(["show", "fp8-kv-mla", "--patches", str(mine)]) == 0
-    assert capsys.readouterr().out == (shipped("patches") / "fp8-kv-mla.yaml").read_text()
+    assert (
+        capsys.readouterr().out == (shipped("patches") / "attention_backend" / "fp8-kv-mla.yaml").read_text()
+    )
 
 
 def test_show_for_a_program(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +67,14 @@ def test_show_for_a_program(mine: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert run(["show", "fp8-kv-mla", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["kind"], shown["id"]) == ("patch", "fp8-kv-mla")
+
+
+def test_a_patch_in_a_folder_of_ones_own_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "nccl").mkdir()
+    shipped_one = shipped("patches") / "attention_backend" / "fp8-kv-mla.yaml"
+    (tmp_path / "nccl" / "fp8-kv-mla.yaml").write_text("# of mine\n" + shipped_one.read_text())
+    assert run(["show", "fp8-kv-mla", "--patches", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("# of mine\n")
 
 
 @pytest.mark.parametrize("name", ["kimi", "../patches/fp8-kv-mla", "broken"])

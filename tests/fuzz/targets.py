@@ -338,7 +338,7 @@ TARGETS = {
     "edits": Target(edited, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),
     "checkpoint": Target(described, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),
     "shards": Target(headers, _nothing, (*JSON, *CONFIG, b"\x08\0\0\0\0\0\0\0")),
-    "yaml": Target(loaded, _files("playbooks/*.yaml", "patches/*.yaml", "tests/playbook/cases/**/*.yaml", largest=1000), YAML),
+    "yaml": Target(loaded, _files("playbooks/*.yaml", "patches/**/*.yaml", "tests/playbook/cases/**/*.yaml", largest=1000), YAML),
     "overrides": Target(overridden, _files("tests/playbook/cases/*.yaml"), (*YAML, b"arguments.", b"environment.", b"=")),
     "journal": Target(journals, _nothing, (*JSON, *RECORDS, b"\n", b'"2026-02-20T21:00:00Z"')),
     "facts": Target(facts, _files("tests/facts/cases/*/*.txt"), GPUS),

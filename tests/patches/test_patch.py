@@ -148,6 +148,12 @@ def test_a_shipped_patch_explains_itself_and_has_cases(patch: Patch) -> None:
     assert list((shipped("patches") / patch.cases).glob("*/expected.json"))
 
 
+@pytest.mark.parametrize("path", sorted(shipped("patches").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_a_shipped_patch_lies_in_the_folder_of_its_category(path: Path) -> None:
+    (patch,) = (patch for patch in SHIPPED if patch.id == path.stem)
+    assert path.parent == shipped("patches") / patch.category
+
+
 def test_a_good_patch_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(GOOD)
     (patch,) = catalogue.load([tmp_path, tmp_path / "missing"])
@@ -161,6 +167,17 @@ def test_the_earlier_folder_wins(tmp_path: Path) -> None:
     assert [patch.title for patch in catalogue.load([tmp_path / "one", tmp_path / "two"])] == [
         "A failure of one"
     ]
+
+
+def test_an_id_that_a_folder_holds_twice_is_refused(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "mine.yaml").write_text(GOOD)
+    with pytest.raises(UsageError) as refusal:
+        catalogue.load([tmp_path])
+    first, second = tmp_path / "one" / "mine.yaml", tmp_path / "two" / "mine.yaml"
+    assert f"{second}:1: id: is that of {first} too; allowed: one file" in refusal.value.message
+    assert refusal.value.next_command == f"diff -- {first} {second}"
 
 
 def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
