@@ -36,16 +36,17 @@ class Host:
         return {key: value for key, value in LEFT.items() if key != "stop"}
 
 
-class Named:
+class Job:
     name = "tiny"
+    stop_command = "deploy stop tiny --host gpu7"
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
 
 
 class Deployment:
-    playbook = Named()
-    stop_command = "deploy stop tiny --host gpu7"
-
     def __init__(self, host: Host, error: Exception) -> None:
-        self.host = host
+        self.job = Job(host)
         self._error = error
 
     @names_what_lives

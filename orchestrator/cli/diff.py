@@ -46,7 +46,7 @@ def show_differences(options: Options, deployment: Deployment) -> bool:
             for change in changes
             for name, text in change.file_diffs.items()
         ]
-        click.echo(json_line({"host": deployment.host.name, "patches": patches}))
+        click.echo(json_line({"host": deployment.job.host.name, "patches": patches}))
     for change in changes:
         click.echo(passage(f"{change.patch.id}: {change.why} ({change.evidence})"), err=True)
         if not options.json:

@@ -32,9 +32,9 @@ def history(options: Options) -> int:
         records = redacted(deployment.history())
         if options.json:
             for record in records:
-                click.echo(json_line({"host": deployment.host.name, **record}))
+                click.echo(json_line({"host": deployment.job.host.name, **record}))
             return 0
-        title = f"{deployment.playbook.name} on {deployment.host.name}"
+        title = f"{deployment.job.playbook.name} on {deployment.job.host.name}"
         if not records:
             click.echo(passage(f"{title}: nothing was done yet"))
             return 0

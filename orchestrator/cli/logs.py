@@ -61,7 +61,7 @@ def logs(
             return _explained(deployment, launch, as_json=options.json)
         chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
         if options.json:
-            _objects(chunks, deployment.host.name)
+            _objects(chunks, deployment.job.host.name)
         else:
             show(chunks)
         return 0
@@ -78,9 +78,9 @@ def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> 
 
     found, path = deployment.explain(launch=launch)
     if as_json:
-        click.echo(json_line({"host": deployment.host.name, **found.model_dump(mode="json")}))
+        click.echo(json_line({"host": deployment.job.host.name, **found.model_dump(mode="json")}))
     else:
-        write(diagnosis_lines(found, path, known=len(deployment.wishes.patches)), sys.stdout)
+        write(diagnosis_lines(found, path, known=len(deployment.job.wishes.patches)), sys.stdout)
     return EXIT_CODES[found.verdict]
 
 

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,8 +184,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     )
 
     def work(deployment: Deployment) -> None:
-        deployment.lasting = keep
-        deployment.up()
+        Deployment(replace(deployment.job, lasting=keep)).up()
 
     try:
         limits = Limits(ready_seconds=box.ready_seconds)

@@ -30,13 +30,13 @@ def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():
-            deployment.report.emit("note", _nothing(deployment), changed=False)
+            deployment.job.report.emit("note", _nothing(deployment), changed=False)
         return 0
 
     return on_each_host(options, work, **wishes)
 
 
 def _nothing(deployment: Deployment) -> str:
-    if forced := ", ".join(deployment.wishes.forced):
+    if forced := ", ".join(deployment.job.wishes.forced):
         return f"nothing to patch: the checkpoint is as {forced} leaves it"
     return "nothing to patch: no failure on record asks for it, none is certain here, no --patch given"

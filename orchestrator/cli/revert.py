@@ -40,11 +40,11 @@ def revert(
                     text = (
                         f"would take {one.patch} back: {', '.join(files) or 'options only'} in {one.folder}"
                     )
-                    deployment.report.emit("note", text, patch=one.patch, files=files)
+                    deployment.job.report.emit("note", text, patch=one.patch, files=files)
             return 0
         taken_back = deployment.revert(patch_id, forget=forget)
         if not taken_back:
-            deployment.report.emit("note", "no patch is in force; nothing to revert", changed=False)
+            deployment.job.report.emit("note", "no patch is in force; nothing to revert", changed=False)
         return 0
 
     return on_each_host(options, work, consents=consents)

@@ -8,7 +8,7 @@ import shlex
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -75,12 +75,12 @@ def on_each_host(
     several = len(options.hosts) > 1
     as_json = options.json and report_to is None
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
-        job = _Job(options, playbook, wishes, limits, work, shown)
-        return _side_by_side(job) if several else _on_host(job, options.hosts[0])
+        command = _Command(options, playbook, wishes, limits, work, shown)
+        return _side_by_side(command) if several else _on_host(command, options.hosts[0])
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Command:
     """What is to be done on each host, and where it is shown."""
 
     options: Options
@@ -139,11 +139,11 @@ def _know_secrets(playbook: Playbook, hosts: Sequence[str]) -> None:
         remember(host.rpartition("@")[0].partition(":")[2])
 
 
-def _on_host(job: _Job, name: str) -> int:
+def _on_host(command: _Command, name: str) -> int:
     from orchestrator.base.events import Report
 
-    options, playbook = job.options, job.playbook
-    report = Report(job.shown, name)
+    options, playbook = command.options, command.playbook
+    report = Report(command.shown, name)
     if options.model_dir:
         folder = _folder(options.model_dir, local=name == "local")
         checkpoint = playbook.checkpoint.model_copy(update={"folder": folder})
@@ -155,21 +155,17 @@ def _on_host(job: _Job, name: str) -> int:
 
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
+        from orchestrator.base.limits import Limits
         from orchestrator.cli.typed import again
+        from orchestrator.job import Job
         from orchestrator.loop.deployment import Deployment
 
         host.other_python = playbook.engine.python
-        asker = _asker(options, job.shown)
-        deployment = Deployment(
-            host,
-            playbook,
-            report,
-            replace(job.wishes),
-            limits=job.limits,
-            ask=asker,
-            again=again(options, name),
+        asker = _asker(options, command.shown)
+        job = Job(
+            host, playbook, report, command.wishes, again(options, name), command.limits or Limits(), asker
         )
-        return job.work(deployment) or 0
+        return command.work(Deployment(job)) or 0
 
 
 def _folder(given: str, *, local: bool) -> str:
@@ -192,7 +188,7 @@ def _folder(given: str, *, local: bool) -> str:
     return given if given.startswith(("/", "~")) else f"~/{given}"
 
 
-def _side_by_side(job: _Job) -> int:
+def _side_by_side(command: _Command) -> int:
     """One thread a host; each failure is told as it happens, and the highest code wins."""
     from orchestrator.cli.main import tell, trace
 
@@ -200,21 +196,21 @@ def _side_by_side(job: _Job) -> int:
 
     def run(name: str) -> None:
         try:
-            codes.append(_on_host(job, name))
+            codes.append(_on_host(command, name))
         except DeployError as error:
-            with job.shown.aside():
-                tell(error, as_json=job.options.json, host=name)
+            with command.shown.aside():
+                tell(error, as_json=command.options.json, host=name)
             codes.append(error.exit_code)
         except Exception as error:
-            with job.shown.aside():
+            with command.shown.aside():
                 trace(error)
-                tell(mistake(error), as_json=job.options.json, host=name)
+                tell(mistake(error), as_json=command.options.json, host=name)
             codes.append(DeployError.exit_code)
         except BaseException:
             codes.append(1)
             raise
 
-    threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in job.options.hosts]
+    threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in command.options.hosts]
     for thread in threads:
         thread.start()
     for thread in threads:

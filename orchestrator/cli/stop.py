@@ -35,9 +35,9 @@ def would_stop(deployment: Deployment) -> int:
     """Say which processes a stop would end."""
     members = deployment.status()["members"]
     for one in members:
-        deployment.report.emit("note", f"would end pid {one['pid']} ({one['name']})", pid=one["pid"])
+        deployment.job.report.emit("note", f"would end pid {one['pid']} ({one['name']})", pid=one["pid"])
     if not members:
-        deployment.report.emit(
+        deployment.job.report.emit(
             "note", "nothing of this deployment lives; a stop would only clean shared memory"
         )
     return 0

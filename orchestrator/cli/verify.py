@@ -25,7 +25,7 @@ def verify(options: Options, deep: bool) -> int:
         lines = [f"{bad['file']}: {bad['why']}" for bad in verdict["bad"]]
         lines += [f"{one['file']}: patched by {one['patch']}" for one in verdict["patched"]]
         if lines:
-            deployment.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
+            deployment.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
         return 0 if verdict["whole"] else BROKEN
 
     return on_each_host(options, work)

@@ -9,9 +9,9 @@ from typing import Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
-from orchestrator.base.events import Report, Step
+from orchestrator.base.events import Step
 from orchestrator.download.progress import Fetched, Progress, Source, failure, read
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.on_host.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -24,33 +24,26 @@ DOWNLOAD_CODES = (
 )  # fmt: skip
 
 
-def fetch(
-    host: Host,
-    playbook: Playbook,
-    report: Report,
-    found: Survey,
-    *,
-    consents: tuple[str, ...],
-    again: str,
-) -> Fetched:
+def fetch(job: Job, found: Survey) -> Fetched:
     """Fetch what the folder lacks; a download that is under way is joined, not started again.
 
     Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason,
     PreflightRefused where files or a folder of somebody else are in the way, Locked where the running download
     is of something else.
     """
+    playbook = job.playbook
     endpoint = _endpoint(playbook)
     source = Source(
         playbook=playbook.name,
-        host=host.name,
+        host=job.host.name,
         repository=playbook.model.repository,
         folder=found.checkpoint.folder,
         endpoint=endpoint or found.hf_endpoint or HUB,
         python=found.engine.executable if found.engine else playbook.engine.python,
-        again=again,
+        again=job.again,
     )
-    with report.step("download", f"asking the Hub for {source.repository}") as step:
-        answer = _start(host, playbook, found, source, endpoint, consents)
+    with job.report.step("download", f"asking the Hub for {source.repository}") as step:
+        answer = _start(job, found, source, endpoint)
         if answer["state"] == "running":
             _require_the_same(answer["holder"] or {}, playbook, source)
         started = time.monotonic()
@@ -62,7 +55,7 @@ def fetch(
                 step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
                 if value.kept:
                     kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
-                    report.emit("warning", kept, kept=list(value.kept))
+                    job.report.emit("warning", kept, kept=list(value.kept))
                 return value
             if answer["state"] not in ("started", "running"):
                 raise failure(
@@ -72,17 +65,11 @@ def fetch(
                 _tell(step, value, time.monotonic() - started)
             time.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS)
-            answer = host.script("download", {"action": "status", "playbook": playbook.name})
+            answer = job.host.script("download", {"action": "status", "playbook": playbook.name})
 
 
-def _start(
-    host: Host,
-    playbook: Playbook,
-    found: Survey,
-    source: Source,
-    endpoint: str | None,
-    consents: tuple[str, ...],
-) -> dict[str, Any]:
+def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> dict[str, Any]:
+    playbook = job.playbook
     request = {
         "action": "start",
         "playbook": playbook.name,
@@ -92,12 +79,12 @@ def _start(
         "ignore": list(playbook.checkpoint.ignore),
         "endpoint": endpoint,
         "token": _token(playbook),
-        "token_consent": "token-to-endpoint" in consents,
-        "foreign_folder": "foreign-folder" in consents,
+        "token_consent": "token-to-endpoint" in job.consents,
+        "foreign_folder": "foreign-folder" in job.consents,
         "keep": sorted(found.patched),
     }
     try:
-        answer: dict[str, Any] = host.script(
+        answer: dict[str, Any] = job.host.script(
             "download", request, deadline=60.0, private=True, installed_beside=source.python
         )
     except DeployError as error:

@@ -6,56 +6,43 @@ import shlex
 from typing import Any
 
 from orchestrator.base.errors import CheckpointError
-from orchestrator.base.events import Report
 from orchestrator.download.fetch import fetch
 from orchestrator.download.progress import known_files
-from orchestrator.hosts.host import Host
-from orchestrator.playbook.playbook import Playbook
+from orchestrator.job import Job
 from orchestrator.survey.survey import Survey
 
 
-def make_ready(
-    host: Host,
-    playbook: Playbook,
-    report: Report,
-    found: Survey,
-    *,
-    consents: tuple[str, ...],
-    again: str,
-) -> None:
-    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub.
-
-    `again` is how a command names playbook and host.
-    """
+def make_ready(job: Job, found: Survey) -> None:
+    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub."""
     manifest = found.checkpoint.manifest
     cut_off = manifest is not None and not manifest.get("complete")
-    if found.checkpoint.exists and not cut_off and judge(host, report, found, deep=False)["whole"]:
+    if found.checkpoint.exists and not cut_off and judge(job, found, deep=False)["whole"]:
         return
-    fetch(host, playbook, report, found, consents=consents, again=again)
-    verdict = judge(host, report, found, deep=False)
+    fetch(job, found)
+    verdict = judge(job, found, deep=False)
     if not verdict["whole"]:  # the repository has it so, or knows no such file: fetching again mends nothing
         name = verdict["bad"][0]["file"]
         path = f"{found.checkpoint.folder}/{name if name.isprintable() else ''}"
-        raise _broken(host, found, verdict, next_command=f"ls -l {shlex.quote(path)}  # on {host.name}")
+        raise _broken(job, found, verdict, next_command=f"ls -l {shlex.quote(path)}  # on {job.host.name}")
 
 
-def require(host: Host, report: Report, found: Survey, *, again: str) -> None:
+def require(job: Job, found: Survey) -> None:
     """Raise CheckpointError("checkpoint_broken") with the bad files and why, unless the checkpoint is whole."""
-    verdict = judge(host, report, found, deep=False)
+    verdict = judge(job, found, deep=False)
     if not verdict["whole"]:
-        raise _broken(host, found, verdict, next_command=f"deploy {again}")
+        raise _broken(job, found, verdict, next_command=f"deploy {job.again}")
 
 
-def _broken(host: Host, found: Survey, verdict: dict[str, Any], *, next_command: str) -> CheckpointError:
+def _broken(job: Job, found: Survey, verdict: dict[str, Any], *, next_command: str) -> CheckpointError:
     bad = "; ".join(f"{file['file']}: {file['why']}" for file in verdict["bad"][:3])
     return CheckpointError(
         "checkpoint_broken",
-        f"{host.name}: files in {found.checkpoint.folder} are bad ({len(verdict['bad'])} in all): {bad}",
+        f"{job.host.name}: files in {found.checkpoint.folder} are bad ({len(verdict['bad'])} in all): {bad}",
         next_command=next_command,
     )
 
 
-def judge(host: Host, report: Report, found: Survey, *, deep: bool) -> dict[str, Any]:
+def judge(job: Job, found: Survey, *, deep: bool) -> dict[str, Any]:
     """The host's verdict on every file: {whole, shards, tensors, bytes, bad: [{file, why}], index, patched}.
 
     A config file that differs only by a patch of ours is named as patched and not measured by upstream's size.
@@ -63,9 +50,9 @@ def judge(host: Host, report: Report, found: Survey, *, deep: bool) -> dict[str,
     patched = found.patched
     files = known_files(found.checkpoint.manifest, patched)
     verdict: dict[str, Any] = {}
-    with report.step("verify", "hashing every file" if deep else "reading every shard's header") as step:
+    with job.report.step("verify", "hashing every file" if deep else "reading every shard's header") as step:
         request = {"folder": found.checkpoint.folder, "files": files or None, "deep": deep}
-        stream = host.stream_script("verify", request)
+        stream = job.host.stream_script("verify", request)
         try:
             for value in stream.values():
                 if "progress" in value:

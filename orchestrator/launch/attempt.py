@@ -9,20 +9,17 @@ from typing import Any, Literal
 from orchestrator.base import bundle
 from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
-from orchestrator.base.events import Report
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.launch import vigil
 from orchestrator.launch.ended import Ended, Judged, judge, named, of_its_own, open_to_doubt
 from orchestrator.launch.failure import Failure, how_it_ended
 from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.watch import Seen, Watch
-from orchestrator.patches.patch import Patch
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
-from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import usual_seconds
 
 EXIT_SECONDS = 20.0
@@ -61,42 +58,35 @@ class _End:
 
 
 class Attempt:
-    """One launch of a playbook, followed to its first completion or its end. `again` are the words after a verb by which
-    a person asks for the same deployment."""
+    """One launch of a playbook, followed to its first completion or its end."""
 
-    def __init__(
-        self, host: Host, playbook: Playbook, report: Report, patches: tuple[Patch, ...], *, again: str
-    ) -> None:
-        self._host = host
-        self._playbook = playbook
-        self._report = report
-        self._patches = patches
-        self._again = again
-        self._server = Server(host, playbook, report)
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._server = Server(job)
 
-    def follow(self, plan: Plan, under_way: UnderWay, *, ready_seconds: float, past: Past) -> Failure | None:
+    def follow(self, plan: Plan, under_way: UnderWay, *, past: Past) -> Failure | None:
         """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record.
 
         Raises BudgetSpent("server_busy" or "server_refuses") or PreflightRefused("no_key") where it serves and only we
         get no completion: nothing goes on record then, and nothing is to be repaired.
         """
         request = {
-            **endpoint_of(self._playbook),
+            **endpoint_of(self._job.playbook),
             **under_way.endpoint,
-            "playbook": self._playbook.name,
+            "playbook": self._job.playbook.name,
             "launch": under_way.launch,
             "interval": HEALTH_INTERVAL_SECONDS,
         }
-        shown = Progress(Live(context_of(plan), self._patches), past, served=under_way.served)
+        shown = Progress(Live(context_of(plan), self._job.wishes.patches), past, served=under_way.served)
         with Watch(
-            self._host,
+            self._job.host,
             log=under_way.log,
             request=request,
             on_log=shown.log,
             on_wait=shown.waited,
             given_up=shown.given_up,
         ) as watch:
-            end = None if past == "healthy" else self._first(plan, under_way, watch, shown, ready_seconds)
+            end = None if past == "healthy" else self._first(plan, under_way, watch, shown)
             if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
                 end = self._ask_again(under_way, watch)
             if end is not None:
@@ -106,13 +96,12 @@ class Attempt:
                 self._record(under_way.launch, "healthy")
             return None
 
-    def _first(
-        self, plan: Plan, under_way: UnderWay, watch: Watch, shown: Progress, ready_seconds: float
-    ) -> _End | None:
+    def _first(self, plan: Plan, under_way: UnderWay, watch: Watch, shown: Progress) -> _End | None:
         """Follow it until its first completion came out (None) or it failed."""
         usual = usual_seconds(plan.survey.observed.journal)
+        ready_seconds = self._job.ready_seconds
         doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
-        with self._report.step(f"launch {under_way.launch}", doing, limit=ready_seconds) as step:
+        with self._job.report.step(f"launch {under_way.launch}", doing, limit=ready_seconds) as step:
             shown.step = step
             seen = watch.until_ready(ready_seconds)
             if seen.state != "ready":
@@ -120,7 +109,7 @@ class Attempt:
                 return _End(seen, idle_seconds=shown.idle_seconds)
             step.done = shown.summary
             shown.answered = True
-        with self._report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+        with self._job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             shown.step = step
             asked = self._ask(under_way, SMOKE_SECONDS)
             answer = dict(asked.answer)
@@ -142,13 +131,13 @@ class Attempt:
         """Ask a server that was healthy, or may have served for days, until a completion came out (None), until it is
         known to be broken, or until its processes are gone."""
         limit = vigil.SECONDS + vigil.COMPLETION_SECONDS + vigil.PAUSE_SECONDS
-        self._report.emit(
+        self._job.report.emit(
             "warning",
             f"launch {under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
             f"completions fail over {duration(vigil.SECONDS)} and nobody else gets a token, or its processes are gone.",
         )
         asked: tuple[vigil.Asked, ...] = ()
-        with self._report.step("answer", "waiting for a completion", limit=limit) as step:
+        with self._job.report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
                 asked = (*asked, self._ask(under_way, vigil.COMPLETION_SECONDS))
                 answer, said = dict(asked[-1].answer), vigil.verdict(asked)
@@ -178,7 +167,7 @@ class Attempt:
         self, under_way: UnderWay, asked: tuple[vigil.Asked, ...], said: Literal["busy", "refuses"]
     ) -> DeployError:
         """The error where a server serves, and only we get no completion: nothing was changed."""
-        what, answer = f"{self._host.name}: launch {under_way.launch}", asked[-1].answer
+        what, answer = f"{self._job.host.name}: launch {under_way.launch}", asked[-1].answer
         if answer["status"] in (401, 403):
             return PreflightRefused(
                 "no_key",
@@ -186,7 +175,7 @@ class Attempt:
                 next_command="{command} --env VLLM_API_KEY",
             )
         told = f"{vigil.told(asked)} of ours failed, the last: {answer['error']}. Nothing was changed"
-        look = f"deploy status {self._again}"
+        look = f"deploy status {self._job.again}"
         if said == "refuses":
             return BudgetSpent("server_refuses", f"{what} answers, and {told}", next_command=look)
         made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
@@ -204,7 +193,7 @@ class Attempt:
             ended=end.by_itself,
             served=shown.serves,
         )
-        return diagnose_log(watch.log_lines(), context=context, patches=self._patches)
+        return diagnose_log(watch.log_lines(), context=context, patches=self._job.wishes.patches)
 
     def _failure(self, plan: Plan, launch: int, end: _End, diagnosis: Diagnosis, watch: Watch) -> Failure:
         """What became of it, on record."""
@@ -229,11 +218,11 @@ class Attempt:
             "plan": plan.as_json(),
             "diagnosis": diagnosis.model_dump(mode="json"),
         }
-        name = f"{self._playbook.name}-{self._host.name}-launch{launch}"
+        name = f"{self._job.playbook.name}-{self._job.host.name}-launch{launch}"
         try:
             path = bundle.write(name, watch.log_lines(), documents)
         except UsageError as error:  # what failed is to be told all the same
-            self._report.emit("warning", error.message)
+            self._job.report.emit("warning", error.message)
             return failure
         return replace(failure, bundle=str(path))
 
@@ -241,12 +230,11 @@ class Attempt:
         """The diagnosis with what the host knows, where the log does not settle it."""
         if seen.state != "exited" or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
-        answer = self._host.script("ended", {"playbook": self._playbook.name, "launch": launch})
-        return judge(diagnosis, Ended.read(answer), named(watch.log_lines()), self._patches)
+        answer = self._job.host.script("ended", {"playbook": self._job.playbook.name, "launch": launch})
+        return judge(diagnosis, Ended.read(answer), named(watch.log_lines()), self._job.wishes.patches)
 
     def _record(self, launch: int, result: str, **more: Any) -> None:
-        record = {"action": "outcome", "launch": launch, "result": result, **more}
-        self._host.script("record", {"playbook": self._playbook.name, "record": record})
+        self._job.record({"action": "outcome", "launch": launch, "result": result, **more})
 
 
 def context_of(plan: Plan) -> Context:

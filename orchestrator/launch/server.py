@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.base.events import Report
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
-from orchestrator.playbook.playbook import Playbook
 
 GRACE_SECONDS = 10.0
 KILL_SECONDS = 20.0
@@ -36,17 +34,15 @@ class UnderWay:
 class Server:
     """The engine of one playbook on one host."""
 
-    def __init__(self, host: Host, playbook: Playbook, report: Report) -> None:
-        self._host = host
-        self._playbook = playbook
-        self._report = report
+    def __init__(self, job: Job) -> None:
+        self._job = job
 
     def start(self, plan: Plan) -> UnderWay:
         """Start one launch; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.environment if one.secret}
-        place = {key: value for key, value in endpoint_of(self._playbook).items() if key != "api_key"}
+        place = {key: value for key, value in endpoint_of(self._job.playbook).items() if key != "api_key"}
         request = {
-            "playbook": self._playbook.name,
+            "playbook": self._job.playbook.name,
             "launch_id": uuid.uuid4().hex,
             "argv": list(plan.command),
             "environment": {one.name: one.sent for one in plan.environment if not one.secret},
@@ -55,21 +51,21 @@ class Server:
             "token_consent": plan.token_consent,
             "note": {"version": plan.version, "endpoint": place},
         }
-        started = self._host.script("launch", request, private=bool(secrets))
+        started = self._job.host.script("launch", request, private=bool(secrets))
         return UnderWay(started["launch"], started["log"], place)
 
     def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
         """One real completion from {host, port, model} in so many seconds, as `on_host/smoke.py` answers."""
-        smoke = self._playbook.smoke
+        smoke = self._job.playbook.smoke
         request = {
-            **endpoint_of(self._playbook),
+            **endpoint_of(self._job.playbook),
             **place,
             "prompt": smoke.prompt,
             "max_tokens": smoke.max_tokens,
             "timeout": seconds,
         }
         private = request["api_key"] is not None
-        answer: dict[str, Any] = self._host.script(
+        answer: dict[str, Any] = self._job.host.script(
             "smoke", request, deadline=seconds * 2 + SMOKE_SECONDS, private=private
         )
         return answer
@@ -77,9 +73,9 @@ class Server:
     def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> dict[str, Any]:
         """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
         deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
-        with self._report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
+        with self._job.report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
             request = {
-                "playbook": self._playbook.name,
+                "playbook": self._job.playbook.name,
                 "launch": None,
                 "grace_seconds": grace_seconds,
                 "kill_seconds": KILL_SECONDS,
@@ -87,7 +83,7 @@ class Server:
                 "wait_gpu_seconds": GPU_SECONDS,
                 "by_person": by_person,
             }
-            answer: dict[str, Any] = self._host.script("stop", request, deadline=deadline)
+            answer: dict[str, Any] = self._job.host.script("stop", request, deadline=deadline)
             step.done = ended(answer)
             step.data = answer
         return answer

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any, Literal
 
 from orchestrator.base.amounts import bracketed, duration
-from orchestrator.base.errors import BudgetSpent, DeployError, Locked, PreflightRefused, UsageError
-from orchestrator.base.events import Report
-from orchestrator.base.limits import Limits
+from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
 from orchestrator.download import ready
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.failure import Failure, gpu_busy, no_remedy
 from orchestrator.launch.progress import Past
@@ -22,15 +19,14 @@ from orchestrator.loop.leftovers import names_what_lives
 from orchestrator.loop.lock import Lock
 from orchestrator.loop.reading import DEADLINE_SECONDS, Reading
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Goal, Plan, Wishes, differing
+from orchestrator.plan.plan import Goal, Plan, differing
 from orchestrator.plan.preflight import wants_linger
 from orchestrator.playbook.endpoint import endpoint_of
-from orchestrator.playbook.playbook import Playbook
 from orchestrator.remedy import apply, carry_out
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
 from orchestrator.report.plan_text import summary
-from orchestrator.survey.journal import AppliedPatch, History, was_healthy
+from orchestrator.survey.journal import History, was_healthy
 from orchestrator.survey.survey import Survey
 
 OF_A_LAUNCH = ("trust-remote-code", "listen-openly")
@@ -40,28 +36,14 @@ FAILED_GRACE_SECONDS = 1.0
 
 
 class Deployment(Reading):
-    """One playbook on one host, to be changed. `ask` puts a question to a person, None where nobody can be asked."""
+    """One playbook on one host, to be changed."""
 
-    def __init__(
-        self,
-        host: Host,
-        playbook: Playbook,
-        report: Report,
-        wishes: Wishes,
-        *,
-        limits: Limits | None = None,
-        ask: Callable[[str], bool] | None = None,
-        again: str | None = None,
-    ) -> None:
-        super().__init__(host, playbook, report, wishes, again=again)
-        self.limits = limits or Limits()
-        self.lasting = True
-        """Whether the host is there after this run, so that it is worth telling what can be done on it."""
-        self._ask = ask
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
         self._downloads = True
         """Whether a remedy may fetch files."""
-        self._server = Server(host, playbook, report)
-        self._attempt = Attempt(host, playbook, report, wishes.patches, again=self._again)
+        self._server = Server(job)
+        self._attempt = Attempt(job)
 
     @names_what_lives
     def up(self) -> None:
@@ -78,9 +60,7 @@ class Deployment(Reading):
             if isinstance(end, Failure) and not end.silent:
                 self._repair_until_healthy(end, lock, launch_anyway=unanswered)
             elif end != "healthy":
-                ready.make_ready(
-                    self.host, self.playbook, self.report, found, consents=self._given, again=self._again
-                )
+                ready.make_ready(self.job, found)
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan, running=found.observed.endpoint if _untouched(end, found) else None)
 
@@ -97,7 +77,7 @@ class Deployment(Reading):
             if isinstance(end, Failure) and not end.silent:
                 self._repair_until_healthy(end, lock)
             elif end != "healthy":
-                ready.require(self.host, self.report, found, again=self._again)
+                ready.require(self.job, found)
                 self._launch_until_healthy(lock)
         self._tell_healthy(plan, running=found.observed.endpoint if _untouched(end, found) else None)
 
@@ -131,7 +111,7 @@ class Deployment(Reading):
         """Stop what runs, then launch again; nothing is stopped that could not be started."""
         found = self._survey()
         plan = self._permitted(found, "restart")
-        ready.require(self.host, self.report, found, again=self._again)
+        ready.require(self.job, found)
         with self._lock("restarting") as lock:
             self._server.stop(by_person=True)
             self._launch_until_healthy(lock)
@@ -154,12 +134,14 @@ class Deployment(Reading):
                 there = ", ".join(one.patch for one in history.applied) or "none"
                 raise UsageError(
                     "patch_not_in_force",
-                    f"{self.host.name}: {patch_id} is not in force for {self.playbook.name}; in force: {there}",
-                    next_command=f"deploy status {self._again}",
+                    f"{self.job.host.name}: {patch_id} is not in force for {self.job.playbook.name}; in force: {there}",
+                    next_command=f"deploy status {self.job.again}",
                 )
             for one in chosen:
-                with self.report.step("revert", f"taking {one.patch} back", limit=DEADLINE_SECONDS) as step:
-                    done = self._revert(one, by_person=True, forget=forget)
+                with self.job.report.step(
+                    "revert", f"taking {one.patch} back", limit=DEADLINE_SECONDS
+                ) as step:
+                    done = apply.revert(self.job, one, by_person=True, forget=forget)
                     files = ", ".join(f"{file['name']}: {file['done']}" for file in done) or "options only"
                     step.done = f"{one.patch}   {files}"
                     step.data = {"patch": one.patch, "files": done}
@@ -167,19 +149,15 @@ class Deployment(Reading):
 
     def verify(self, *, deep: bool) -> dict[str, Any]:
         """Judge the checkpoint's files without network."""
-        return ready.judge(self.host, self.report, self._survey(), deep=deep)
+        return ready.judge(self.job, self._survey(), deep=deep)
 
     @contextmanager
     def _lock(self, doing: str) -> Iterator[Lock]:
         if self._facts is None:  # the first program settles by which python all programs are run
             self._observe()
         with ExitStack() as held:
-            with self.report.wait("lock", "for the word that nobody else deploys this here"):
-                try:
-                    lock = held.enter_context(Lock(self.host, self.playbook.name, doing))
-                except Locked as error:
-                    error.next_command = f"deploy status {self._again}"
-                    raise
+            with self.job.report.wait("lock", "for the word that nobody else deploys this here"):
+                lock = held.enter_context(Lock(self.job, doing))
             yield lock
 
     # Looking and asking
@@ -194,38 +172,34 @@ class Deployment(Reading):
         self._consents(plan.lacking)
         return plan
 
-    @property
-    def _given(self) -> tuple[str, ...]:
-        return (*self.playbook.consents, *self.wishes.consents)
-
     def _not_given(self, change: Change) -> dict[str, str]:
         """The consents that a remedy asks for by itself and nobody gave."""
-        return {one: change.patch.id for one in change.consents if one not in self._given}
+        return {one: change.patch.id for one in change.consents if one not in self.job.consents}
 
     def _consents(self, missing: Mapping[str, str]) -> None:
         """Have each consent given by the person, or refuse; `missing` says what asks for it."""
         for consent, why in missing.items():
-            need = f"{self.playbook.name} needs the consent {consent} ({why})"
-            if self._ask is None or not self._ask(f"{need}. Give it?"):
+            need = f"{self.job.playbook.name} needs the consent {consent} ({why})"
+            if self.job.ask is None or not self.job.ask(f"{need}. Give it?"):
                 raise PreflightRefused(
                     "consent_missing",
-                    f"{self.host.name}: {need}",
+                    f"{self.job.host.name}: {need}",
                     next_command=f"{{command}} --consent {consent}",
                 )
-            self.wishes = replace(self.wishes, consents=(*self.wishes.consents, consent))
+            self.job = self.job.allowing(consent)
 
     # Telling
 
     def _show_plan(self, plan: Plan) -> None:
-        self.report.emit("plan", "\n".join(summary(plan)), **plan.as_json())
+        self.job.report.emit("plan", "\n".join(summary(plan)), **plan.as_json())
         for warning in plan.warnings:
-            self.report.emit("warning", warning)
+            self.job.report.emit("warning", warning)
 
     def _confirmed(self, found: Survey) -> bool:
         """Whether a launch is in place from which a completion comes out; /health alone is not believed."""
         if not found.observed.serves:
             return False
-        with self.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+        with self.job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             answer = self._server.complete(found.observed.endpoint)
             step.done = tokens(answer) if answer["ok"] else str(answer["error"])
             step.state = "ok" if answer["ok"] else "failed"
@@ -233,31 +207,31 @@ class Deployment(Reading):
             return False
         if found.outcome is None or found.outcome.result != "healthy":
             record = {"action": "outcome", "launch": found.observed.launch, "result": "healthy"}
-            self.host.script("record", {"playbook": self.playbook.name, "record": record})
+            self.job.record(record)
         plan = self._plan(found)
         for difference in differing(plan, found.observed.command):
-            self.report.emit(
+            self.job.report.emit(
                 "warning",
-                f"the running launch differs: {difference}; deploy restart {self._again} applies it",
+                f"the running launch differs: {difference}; deploy restart {self.job.again} applies it",
             )
         self._tell_healthy(plan, running=found.observed.endpoint)
         return True
 
     def _tell_healthy(self, plan: Plan, *, running: Mapping[str, Any] | None = None) -> None:
         """The closing lines; `running` is where a launch that was found in place answers."""
-        place = running or endpoint_of(self.playbook)
+        place = running or endpoint_of(self.job.playbook)
         open_to_all = not ip_address(place["host"].replace("localhost", "127.0.0.1")).is_loopback
-        url = f"http://{bracketed(self.host.address if open_to_all else '127.0.0.1')}:{place['port']}/v1"
-        done = "nothing to do" if running else f"{duration(self.report.seconds)} in all"
+        url = f"http://{bracketed(self.job.host.address if open_to_all else '127.0.0.1')}:{place['port']}/v1"
+        done = "nothing to do" if running else f"{duration(self.job.report.seconds)} in all"
         lines = [f"healthy  {url}   model {place['model']}   {done}"]
-        if self.lasting:
+        if self.job.lasting:
             lines += [
-                f"  follow  deploy logs {self._again} -f",
-                f"  undo    deploy revert {self._again}",
-                f"  stop    deploy stop {self._again}",
+                f"  follow  deploy logs {self.job.again} -f",
+                f"  undo    deploy revert {self.job.again}",
+                f"  stop    deploy stop {self.job.again}",
             ]
         data = {"healthy": True, "changed": running is None, "url": url, "model": place["model"]}
-        self.report.emit("result", "\n".join(lines), **data)
+        self.job.report.emit("result", "\n".join(lines), **data)
 
     # Launching
 
@@ -276,7 +250,7 @@ class Deployment(Reading):
         served = listens or was_healthy(observed.journal, launch)
         under_way = UnderWay(launch, (observed.log or {}).get("path"), observed.endpoint, served)
         past: Past = "healthy" if found.proven else "older"
-        failure = self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds, past=past)
+        failure = self._attempt.follow(plan, under_way, past=past)
         return failure or "healthy"
 
     def _unanswered(self, found: Survey) -> bool:
@@ -284,12 +258,8 @@ class Deployment(Reading):
         outcome = found.outcome
         finding = outcome.finding if outcome else None
         return finding not in found.history.tried and any(
-            patch.remedy for patch in self.wishes.patches if patch.id == finding
+            patch.remedy for patch in self.job.wishes.patches if patch.id == finding
         )
-
-    @property
-    def _ready_seconds(self) -> float:
-        return self.limits.ready_seconds or float(self.playbook.ready_timeout)
 
     def _launch_until_healthy(self, lock: Lock) -> None:
         self._repair_until_healthy(self._patch_and_launch(lock), lock)
@@ -304,36 +274,36 @@ class Deployment(Reading):
             self._server.stop(grace_seconds=FAILED_GRACE_SECONDS, by_person=False)
         for change in plan.changes:
             self._apply(plan, change, cause="")
-        if "linger" in self._given and wants_linger(found):
+        if "linger" in self.job.consents and wants_linger(found):
             self._linger()
         if plan.trusted is not None:
-            self.host.script("record", {"playbook": self.playbook.name, "record": dict(plan.trusted)})
+            self.job.record(plan.trusted)
         lock.require()
-        with self.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
+        with self.job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
             under_way = self._server.start(plan)
-        return self._attempt.follow(plan, under_way, ready_seconds=self._ready_seconds, past="new")
+        return self._attempt.follow(plan, under_way, past="new")
 
     def _linger(self) -> None:
-        with self.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:
-            done = self.host.run("loginctl enable-linger")
+        with self.job.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:
+            done = self.job.host.run("loginctl enable-linger")
             if done.rc != 0:
                 said = done.stderr.decode(errors="replace").strip()
                 raise PreflightRefused(
                     "linger_refused",
-                    f"{self.host.name}: loginctl enable-linger: {said}",
-                    next_command=f'sudo loginctl enable-linger "$USER"  # on {self.host.name}',
+                    f"{self.job.host.name}: loginctl enable-linger: {said}",
+                    next_command=f'sudo loginctl enable-linger "$USER"  # on {self.job.host.name}',
                 )
             step.done = "logind keeps this user's processes and shared memory after the last logout"
 
     def _require_budget(self, history: History) -> None:
-        if history.attempts < self.limits.max_attempts:
+        if history.attempts < self.job.limits.max_attempts:
             return
         cause = history.outcome.cause if history.outcome else ""
         raise BudgetSpent(
             "attempts_spent",
-            f"{self.host.name}: {history.attempts} launches of this incident are spent (--max-attempts "
-            f"{self.limits.max_attempts}); the last cause: {cause or 'not known'}",
-            next_command=f"deploy stop {self._again}    (a new incident begins after it)",
+            f"{self.job.host.name}: {history.attempts} launches of this incident are spent (--max-attempts "
+            f"{self.job.limits.max_attempts}); the last cause: {cause or 'not known'}",
+            next_command=f"deploy stop {self.job.again}    (a new incident begins after it)",
         )
 
     # Repairing
@@ -362,18 +332,13 @@ class Deployment(Reading):
 
     def _carry_out(self, plan: Plan, found: Survey, change: Change, failure: Failure) -> None:
         """What a remedy does once, besides what it sets."""
-        short = carry_out.clean(self.host, self.playbook.name, self.report, plan, change)
+        short = carry_out.clean(self.job, plan, change)
         if short is not None:  # another launch would only be refused again
             self._tell_finding(failure, Decision(None, short.advice), host=short.sentence)
-            raise gpu_busy(self.host.name, failure.launch, short)
+            raise gpu_busy(self.job.host.name, failure.launch, short)
         if change.redownloads:
-            foreign = "foreign-folder" in self._given
-            carry_out.discard(
-                self.host, self.playbook.name, self.report, found, change, foreign_folder=foreign
-            )
-            ready.make_ready(
-                self.host, self.playbook, self.report, self._survey(), consents=self._given, again=self._again
-            )
+            carry_out.discard(self.job, found, change)
+            ready.make_ready(self.job, self._survey())
 
     def _decide(self, plan: Plan, found: Survey, failure: Failure) -> Decision:
         with self._located(found):
@@ -381,16 +346,16 @@ class Deployment(Reading):
                 failure.diagnosis,
                 plan,
                 found,
-                self.wishes,
+                self.job.wishes,
                 launch=failure.launch,
-                downloads=f"deploy {self._again}" if not self._downloads else None,
+                downloads=f"deploy {self.job.again}" if not self._downloads else None,
                 from_outside=failure.from_outside,
             )
         self._tell_finding(failure, decision, host=failure.known)
         if decision.revert is not None:
             patch = decision.revert.patch
-            with self.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
-                self._revert(decision.revert, by_person=False)
+            with self.job.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
+                apply.revert(self.job, decision.revert, by_person=False)
                 step.done = f"{patch} taken back, it did not help"
         return decision
 
@@ -400,12 +365,12 @@ class Deployment(Reading):
             failure.diagnosis,
             decision,
             launch=failure.launch,
-            known=len(self.wishes.patches),
+            known=len(self.job.wishes.patches),
             bundle=failure.bundle,
             host=host,
         )
         diff = decision.change.diff if decision.change else None
-        self.report.emit(
+        self.job.report.emit(
             "finding",
             panel_text(words, diff or ""),
             step=f"launch {failure.launch}",
@@ -416,33 +381,14 @@ class Deployment(Reading):
         )
 
     def _apply(self, plan: Plan, change: Change, *, cause: str) -> None:
-        with self.report.step("patch", change.patch.id, limit=DEADLINE_SECONDS) as step:
-            apply.apply(
-                self.host,
-                self.playbook.name,
-                plan.folder,
-                change,
-                cause=cause,
-                foreign_folder="foreign-folder" in self._given,
-            )
+        with self.job.report.step("patch", change.patch.id, limit=DEADLINE_SECONDS) as step:
+            apply.apply(self.job, plan.folder, change, cause=cause)
             step.done = f"{change.patch.id} ({change.why}): {change.action}"
             step.data = {"patch": change.patch.id, "why": change.why, "diff": change.diff}
 
-    def _revert(
-        self, applied: AppliedPatch, *, by_person: bool, forget: bool = False
-    ) -> list[dict[str, str]]:
-        return apply.revert(
-            self.host,
-            self.playbook.name,
-            applied,
-            by_person=by_person,
-            foreign_folder="foreign-folder" in self._given,
-            forget=forget,
-        )
-
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
         reason = decision.reason or "What a person can do is told with the finding"
-        error = no_remedy(failure, reason, host=self.host.name, again=self._again)
+        error = no_remedy(failure, reason, host=self.job.host.name, again=self.job.again)
         if error.code == "foreign_server":
             error.next_command = self._elsewhere
         return error
@@ -450,7 +396,7 @@ class Deployment(Reading):
     @property
     def _elsewhere(self) -> str:
         """What to type where somebody else's server answers on the port of a launch of ours."""
-        return f"deploy stop {self._again}    (then up again with --set port=PORT)"
+        return f"deploy stop {self.job.again}    (then up again with --set port=PORT)"
 
 
 def _untouched(end: Failure | Literal["healthy", "nothing"], found: Survey) -> bool:

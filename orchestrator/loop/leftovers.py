@@ -48,9 +48,9 @@ def _is_silent(error: DeployError) -> bool:
 def _left(deployment: Reading) -> dict[str, Any] | None:
     """What lives, with the command that ends it."""
     try:
-        found: dict[str, Any] | None = deployment.host.script(
-            "leftovers", {"playbook": deployment.playbook.name}
+        found: dict[str, Any] | None = deployment.job.host.script(
+            "leftovers", {"playbook": deployment.job.name}
         )
     except DeployError:  # what led here says more
         return None
-    return {**found, "stop": deployment.stop_command} if found else None
+    return {**found, "stop": deployment.job.stop_command} if found else None

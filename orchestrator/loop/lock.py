@@ -6,13 +6,12 @@ import contextlib
 import getpass
 import json
 import queue
-import shlex
 import socket
 import threading
 from types import TracebackType
 
 from orchestrator.base.errors import DeployError, HostError, Locked
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 
 HEARTBEAT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
@@ -23,13 +22,12 @@ ANSWER_SECONDS = 30.0
 class Lock:
     """Held on the host while this context is open; freed by itself when the connection or this process ends."""
 
-    def __init__(self, host: Host, playbook: str, doing: str) -> None:
-        self._host = host
-        self._playbook = playbook
-        self._stream = host.stream_script(
+    def __init__(self, job: Job, doing: str) -> None:
+        self._job = job
+        self._stream = job.host.stream_script(
             "lock",
             {
-                "playbook": playbook,
+                "playbook": job.name,
                 "who": f"{getpass.getuser()}@{socket.gethostname()}",
                 "doing": doing,
                 "heartbeat_seconds": SILENCE_SECONDS,
@@ -70,7 +68,7 @@ class Lock:
         if self._lost:
             raise HostError(
                 "lock_lost",
-                f"{self._host.name}: the lock on {self._playbook} was lost; what was launched goes on",
+                f"{self._job.host.name}: the lock on {self._job.name} was lost; what was launched goes on",
                 next_command="{command}",
             )
 
@@ -98,13 +96,13 @@ class Lock:
         if not isinstance(answer, dict):
             return HostError(
                 "lock_failed",
-                f"{self._host.name}: the lock program ended without an answer",
+                f"{self._job.host.name}: the lock program ended without an answer",
                 next_command="{command} -v",
             )
         holder = answer["held_by"]
         who, since, doing = (holder.get(key, "unknown") for key in ("who", "since", "doing"))
         return Locked(
             "locked",
-            f"{self._host.name}: {who} deploys {self._playbook} since {since} (host time): {doing}",
-            next_command=shlex.join(["deploy", "status", self._playbook, "--host", self._host.name]),
+            f"{self._job.host.name}: {who} deploys {self._job.name} since {since} (host time): {doing}",
+            next_command=f"deploy status {self._job.again}",
         )

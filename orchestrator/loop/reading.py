@@ -8,15 +8,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from orchestrator.base.errors import CheckpointError, UsageError
-from orchestrator.base.events import Report
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.facts.gather import Facts
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Goal, Plan, Wishes, differences, make_plan
-from orchestrator.playbook.playbook import Playbook
+from orchestrator.plan.plan import Goal, Plan, differences, make_plan
 from orchestrator.survey.journal import AppliedPatch, History, was_healthy
 from orchestrator.survey.survey import Observed, Survey, describe, observe, survey
 
@@ -26,22 +24,11 @@ SURVEY_SECONDS = 3 * DEADLINE_SECONDS
 
 
 class Reading:
-    """One playbook on one host, as it stands. `again` is how a command names both so that it reaches the same ones."""
+    """One playbook on one host, as it stands."""
 
-    def __init__(
-        self, host: Host, playbook: Playbook, report: Report, wishes: Wishes, *, again: str | None = None
-    ) -> None:
-        self.host = host
-        self.playbook = playbook
-        self.report = report
-        self.wishes = wishes
+    def __init__(self, job: Job) -> None:
+        self.job = job
         self._facts: Facts | None = None
-        self._again = again or f"{playbook.name} --host {host.name}"
-
-    @property
-    def stop_command(self) -> str:
-        """What ends everything of this deployment, and nothing else."""
-        return f"deploy stop {self._again}"
 
     def plan(self, goal: Goal = "up") -> Plan:
         """What a verb would do; reads only."""
@@ -51,14 +38,14 @@ class Reading:
         """The changes that apply to the checkpoint and the command; reads only."""
         plan = self.plan()
         self._require_readable(plan.survey)
-        found = differences(plan, self.wishes.allowed)
+        found = differences(plan, self.job.wishes.allowed)
         if not found:
             self._require_config(plan.survey)
         return found
 
     def status(self) -> dict[str, Any]:
         """How the deployment is now; reads only."""
-        return describe(self.host.name, self.playbook, *self._observe())
+        return describe(self.job.host.name, self.job.playbook, *self._observe())
 
     def history(self) -> tuple[Mapping[str, Any], ...]:
         """What was done on this machine, oldest first: the journal's records; reads only."""
@@ -70,7 +57,7 @@ class Reading:
         observed, _ = self._observe(launch)
         log = self._log_of(observed, launch)
         start = "+1" if lines is None else str(lines)
-        stream = self.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log["path"]])
+        stream = self.job.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log["path"]])
         try:
             yield from stream.chunks()
         finally:
@@ -86,7 +73,7 @@ class Reading:
         log = self._log_of(observed, launch)
         command = (observed.command or {}).get("argv") or ()
         context = Context(
-            vllm_version=self.wishes.vllm_version or (found.engine.version if found.engine else None),
+            vllm_version=self.job.wishes.vllm_version or (found.engine.version if found.engine else None),
             compute_cap=found.facts.compute_cap,
             gpus=len(found.facts.cards) or None,
             idle_seconds=log.get("silent_seconds") if observed.alive else None,
@@ -94,9 +81,9 @@ class Reading:
             ended=not observed.alive and of_its_own(observed.exit_code),
             served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
         )
-        stream = self.host.stream(["tail", "-c", "+1", "--", log["path"]])
+        stream = self.job.host.stream(["tail", "-c", "+1", "--", log["path"]])
         try:
-            diagnosis = diagnose_log(stream.chunks(), context=context, patches=self.wishes.patches)
+            diagnosis = diagnose_log(stream.chunks(), context=context, patches=self.job.wishes.patches)
         finally:
             stream.close()
         return diagnosis, str(log["path"])
@@ -105,8 +92,8 @@ class Reading:
         if observed.log is None:
             raise UsageError(
                 "no_launch",
-                f"{self.host.name}: {self.playbook.name} has no log of {'a launch' if launch is None else launch} yet",
-                next_command=f"deploy {self._again}",
+                f"{self.job.host.name}: {self.job.playbook.name} has no log of {'a launch' if launch is None else launch} yet",
+                next_command=f"deploy {self.job.again}",
             )
         return observed.log
 
@@ -120,8 +107,8 @@ class Reading:
             what = ", ".join(f"{name} {why}" for name, why in found.checkpoint.unusable.items())
             raise CheckpointError(
                 "config_broken",
-                f"{self.host.name}: in {found.checkpoint.folder} {what}",
-                next_command=f"deploy verify {self._again}",
+                f"{self.job.host.name}: in {found.checkpoint.folder} {what}",
+                next_command=f"deploy verify {self.job.again}",
             )
 
     def _require_config(self, found: Survey) -> None:
@@ -129,25 +116,25 @@ class Reading:
         if "config.json" not in found.checkpoint.configs:
             raise CheckpointError(
                 "config_missing",
-                f"{self.host.name}: there is no config.json in {found.checkpoint.folder}",
-                next_command=f"deploy {self._again}",
+                f"{self.job.host.name}: there is no config.json in {found.checkpoint.folder}",
+                next_command=f"deploy {self.job.again}",
             )
 
     def _survey(self) -> Survey:
         """How things stand now; the facts of the host are read once."""
         what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
-        with self.report.wait("look at", what, limit=SURVEY_SECONDS):
-            found = survey(self.host, self.playbook, facts=self._facts)
+        with self.job.report.wait("look at", what, limit=SURVEY_SECONDS):
+            found = survey(self.job.host, self.job.playbook, facts=self._facts)
         self._facts = found.facts
         return found
 
     def _observe(self, launch: int | None = None) -> tuple[Observed, History]:
-        with self.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
-            return observe(self.host, self.playbook, launch)
+        with self.job.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
+            return observe(self.job.host, self.job.playbook, launch)
 
     def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
         with self._located(found):
-            return make_plan(self.host.name, self.playbook, found, self.wishes, goal=goal)
+            return make_plan(self.job.host.name, self.job.playbook, found, self.job.wishes, goal=goal)
 
     @contextmanager
     def _located(self, found: Survey) -> Iterator[None]:
@@ -155,6 +142,6 @@ class Reading:
         try:
             yield
         except CheckpointError as error:
-            where = f"{self.host.name}: in {found.checkpoint.folder} {error.message}"
-            look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.host.name}"
+            where = f"{self.job.host.name}: in {found.checkpoint.folder} {error.message}"
+            look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.job.host.name}"
             raise CheckpointError(error.code, where, next_command=error.next_command or look) from error

@@ -6,14 +6,12 @@ import base64
 import hashlib
 from typing import Any
 
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.survey.journal import AppliedPatch
 
 
-def apply(
-    host: Host, playbook: str, folder: str, change: Change, *, cause: str, foreign_folder: bool
-) -> None:
+def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
     """Write the edited files and put the change on record; the originals are kept on the host first.
 
     Raises HostError with the host's own refusal ("changed_meanwhile", "foreign_folder", "not_writable", ...).
@@ -31,29 +29,21 @@ def apply(
         "way": change.way,
         "cause": cause,
     }
-    host.script(
+    job.host.script(
         "config_files",
         {
-            "playbook": playbook,
+            "playbook": job.name,
             "folder": folder,
             "action": "apply",
             "patch": change.patch.id,
             "files": files,
             "record": record,
-            "foreign_folder": foreign_folder,
+            "foreign_folder": "foreign-folder" in job.consents,
         },
     )
 
 
-def revert(
-    host: Host,
-    playbook: str,
-    applied: AppliedPatch,
-    *,
-    by_person: bool,
-    foreign_folder: bool,
-    forget: bool = False,
-) -> list[dict[str, str]]:
+def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = False) -> list[dict[str, str]]:
     """Put the original bytes back where the patch was applied; gives {name, done} for each file.
 
     `forget` takes it out of force and leaves the files alone.
@@ -62,16 +52,16 @@ def revert(
         {"name": file.name, "before": file.before, "after": file.after, "symlink": file.symlink}
         for file in reversed(applied.files)
     ]
-    answer = host.script(
+    answer = job.host.script(
         "config_files",
         {
-            "playbook": playbook,
+            "playbook": job.name,
             "folder": applied.folder,
             "action": "restore",
             "patch": applied.patch,
             "files": [] if forget else files,
             "record": {"by_person": by_person, "forgotten": forget},
-            "foreign_folder": foreign_folder,
+            "foreign_folder": "foreign-folder" in job.consents,
         },
     )
     done: list[dict[str, str]] = answer["files"]

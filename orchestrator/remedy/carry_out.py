@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.base.errors import CheckpointError
-from orchestrator.base.events import Report
 from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.hosts.host import Host
+from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage, holders
 from orchestrator.plan.outlook import gpu_shortage
@@ -24,7 +23,7 @@ BY_STOPPING = ("shm", "orphan_processes")
 """What is cleaned with every launch that is stopped."""
 
 
-def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change) -> Shortage | None:
+def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
     """Clean what the remedy names, as far as stopping the launch has not done it.
 
     Gives what is short on the cards where memory was waited for, none came, and the next launch would be refused too.
@@ -32,17 +31,17 @@ def clean(host: Host, playbook: str, report: Report, plan: Plan, change: Change)
     names = [name for name in change.cleanups if name not in BY_STOPPING]
     if not names:
         return None
-    with report.step(
+    with job.report.step(
         "clean", ", ".join(name.replace("_", " ") for name in names), limit=DEADLINE_SECONDS
     ) as step:
         request = {
-            "playbook": playbook,
+            "playbook": job.name,
             "names": names,
             "folder": plan.folder,
             "environment": {one.name: one.sent for one in plan.environment if not one.secret},
             "seconds": GPU_WAIT_SECONDS,
         }
-        answer: dict[str, Any] = host.script("cleanup", request, deadline=DEADLINE_SECONDS)
+        answer: dict[str, Any] = job.host.script("cleanup", request, deadline=DEADLINE_SECONDS)
         step.done = "; ".join(_cleaned(name, answer[name]) for name in names)
         step.data = answer
         short = _shortage(plan, answer.get("gpu_memory_wait"))
@@ -71,9 +70,7 @@ def _cleaned(name: str, done: Mapping[str, Any] | None) -> str:
     return f"{what}: {len(done['removed'])} removed{kept}"
 
 
-def discard(
-    host: Host, playbook: str, report: Report, found: Survey, change: Change, *, foreign_folder: bool
-) -> None:
+def discard(job: Job, found: Survey, change: Change) -> None:
     """Take away the named files whose content is not upstream's, so that they are fetched again.
 
     Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it, and
@@ -86,14 +83,14 @@ def discard(
         for name in names
         if name not in found.patched
     }
-    with report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
+    with job.report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
         request = {
-            "playbook": playbook,
+            "playbook": job.name,
             "folder": found.checkpoint.folder,
             "files": files,
-            "foreign_folder": foreign_folder,
+            "foreign_folder": "foreign-folder" in job.consents,
         }
-        answer: dict[str, Any] = host.script("discard", request, deadline=HASH_SECONDS)
+        answer: dict[str, Any] = job.host.script("discard", request, deadline=HASH_SECONDS)
         step.data = answer
         stays = "; ".join(f"{one['path']} stays: {one['reason']}" for one in answer["kept"])
         step.done = f"{', '.join(answer['discarded']) or 'none'} damaged; taken away to be fetched again"
@@ -101,11 +98,11 @@ def discard(
             step.state, step.done = "failed", stays or "every file is what the Hub has"
         elif stays:
             step.done += f"; {stays}"
-    look = f"ls -l {shlex.quote(found.checkpoint.folder)}  # on {host.name}"
+    look = f"ls -l {shlex.quote(found.checkpoint.folder)}  # on {job.host.name}"
     if not answer["discarded"] and stays and not found.checkpoint.missing:
         raise CheckpointError(
             "not_ours",
-            f"{host.name}: not what the Hub has, and not ours to remove: {stays}",
+            f"{job.host.name}: not what the Hub has, and not ours to remove: {stays}",
             next_command=look,
         )
     if not answer["discarded"] and not found.checkpoint.missing:
@@ -117,6 +114,6 @@ def discard(
         )
         raise CheckpointError(
             "not_damaged",
-            f"{host.name}: the engine cannot read {wanted} in {found.checkpoint.folder}, which {sound}",
+            f"{job.host.name}: the engine cannot read {wanted} in {found.checkpoint.folder}, which {sound}",
             next_command=look,
         )

@@ -11,6 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import CheckpointError
 from orchestrator.base.events import Event, Report
 from orchestrator.hosts.local import LocalHost
+from orchestrator.job import Job
 from orchestrator.patches import catalogue
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Wishes, make_plan
@@ -53,6 +54,10 @@ class Told:
         self.events.append(event)
 
 
+def job(host: Host, told: Told) -> Job:
+    return Job(host, KIMI, Report(told, "gpu7"), Wishes(), again="kimi-k2.5 --host gpu7")
+
+
 @pytest.mark.parametrize(
     ("used", "state", "words"),
     [
@@ -68,7 +73,7 @@ def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
     plan = make_plan("gpu7", KIMI, found, Wishes())
     held = [HOLDER] if used > 10000 else []
     with Host({"seconds": 5.2, "used_mib": {"GPU-3": used}, "holders": held}) as host:
-        short = carry_out.clean(host, "kimi-k2.5", Report(told, "gpu7"), plan, WAITING)
+        short = carry_out.clean(job(host, told), plan, WAITING)
     assert (told.events[-1].data["state"], told.events[-1].text) == (state, words)
     assert (short is not None) == (state == "failed")
     if short is not None:
@@ -78,7 +83,7 @@ def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
 def test_where_nvidia_smi_does_not_answer_the_next_launch_tells() -> None:
     with Host(None) as host:
         plan = make_plan("gpu7", KIMI, survey(), Wishes())
-        assert carry_out.clean(host, "kimi-k2.5", Report(Told(), "gpu7"), plan, WAITING) is None
+        assert carry_out.clean(job(host, Told()), plan, WAITING) is None
 
 
 KEPT = {"path": "/m/a.safetensors", "reason": "it is owned by ml"}
@@ -90,7 +95,7 @@ def discard(answer: dict[str, Any]) -> tuple[str, str]:
     again = Change(patch=PATCH, why="finding", evidence="", redownloads=("*",))
     with Host(answer) as host:
         try:
-            carry_out.discard(host, "kimi-k2.5", Report(told, "gpu7"), survey(), again, foreign_folder=False)
+            carry_out.discard(job(host, told), survey(), again)
         finally:
             done = told.events[-1]
     return done.data["state"], done.text

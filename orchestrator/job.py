@@ -1,0 +1,60 @@
+"""What is to be deployed on which host, and what did the person allow and ask for?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.base.events import Report
+from orchestrator.base.limits import Limits
+from orchestrator.hosts.host import Host
+from orchestrator.plan.plan import Wishes
+from orchestrator.playbook.playbook import Playbook
+
+
+@dataclass(frozen=True)
+class Job:
+    """One playbook on one host, as one command asks for it.
+
+    `again` are the words after a verb by which a person asks for the same deployment. `ask` puts a question to a person,
+    None where nobody can be asked. `lasting` tells whether the host is there after this run, so that it is worth telling
+    what can be done on it.
+    """
+
+    host: Host
+    playbook: Playbook
+    report: Report
+    wishes: Wishes
+    again: str
+    limits: Limits = field(default_factory=Limits)
+    ask: Callable[[str], bool] | None = None
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        """Under which state, lock and journal are kept on the host."""
+        return self.playbook.name
+
+    @property
+    def consents(self) -> tuple[str, ...]:
+        """Every consent that was given, by the playbook or by the person."""
+        return (*self.playbook.consents, *self.wishes.consents)
+
+    @property
+    def stop_command(self) -> str:
+        """What ends everything of this deployment, and nothing else."""
+        return f"deploy stop {self.again}"
+
+    @property
+    def ready_seconds(self) -> float:
+        """How long a launch may take to its first completion."""
+        return self.limits.ready_seconds or float(self.playbook.ready_timeout)
+
+    def allowing(self, consent: str) -> Job:
+        """The same once the person gave this consent."""
+        return replace(self, wishes=replace(self.wishes, consents=(*self.wishes.consents, consent)))
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Append a record to the journal on the host."""
+        self.host.script("record", {"playbook": self.name, "record": dict(record)})
