@@ -39,15 +39,15 @@ class Server:
 
     def start(self, plan: Plan) -> UnderWay:
         """Start one launch; the engine goes on without this program."""
-        secrets = {one.name: one.sent for one in plan.environment if one.secret}
+        secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
         place = {key: value for key, value in endpoint_of(self._job.playbook).items() if key != "api_key"}
         request = {
             "playbook": self._job.playbook.name,
             "launch_id": uuid.uuid4().hex,
-            "argv": list(plan.command),
-            "environment": {one.name: one.sent for one in plan.environment if not one.secret},
+            "argv": list(plan.options.argv),
+            "environment": {one.name: one.sent for one in plan.options.environment if not one.secret},
             "secrets": secrets,
-            "unset": list(plan.removed),
+            "unset": list(plan.options.removed),
             "token_consent": plan.token_consent,
             "note": {"version": plan.version, "endpoint": place},
         }

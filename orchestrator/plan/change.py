@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, plan_restored_key, unified_diff
-from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.engines.options import Options
 from orchestrator.patches import propose
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import Way
@@ -17,7 +17,7 @@ Why = Literal["certain", "forced", "finding", "again", "possible"]
 
 @dataclass(frozen=True)
 class Change:
-    """A patch worked out for one checkpoint and one command.
+    """A patch worked out for one checkpoint and one launch.
 
     `why`: "certain" is a prediction, "forced" was asked for by name, "finding" answers a failure, "again" puts a
     patch in force back on a file that was restored, "possible" is only shown. An option or variable
@@ -80,10 +80,10 @@ class Change:
 
 
 def work_out(
-    patch: Patch, *, why: Why, evidence: str, argv: Sequence[str], configs: Mapping[str, bytes]
+    patch: Patch, *, why: Why, evidence: str, options: Options, configs: Mapping[str, bytes]
 ) -> Change:
     """Work a patch out that no failure asked for: its mildest way."""
-    ways = propose.ways(patch, propose.Circumstances(arguments=arguments_of(tuple(argv))))
+    ways = propose.ways(patch, propose.Circumstances(arguments=options.texts))
     return _change(patch, why, evidence, ways[0] if ways else Way(actions=()), configs)
 
 

@@ -9,97 +9,40 @@ from typing import Any
 
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
+from orchestrator.engines.options import Options
 from orchestrator.engines.vllm import sizing
-from orchestrator.engines.vllm.adjustments import Adjustments
-from orchestrator.engines.vllm.arguments import arguments_of, checked_value, remedied_name
-from orchestrator.engines.vllm.variables import remedied_variable
+from orchestrator.engines.vllm.options import MEMORY_SHARE
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.patches.patch import Patch
-from orchestrator.plan import gpu_room
+from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, work_out
-from orchestrator.plan.command import engine_command
 from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.survey.survey import Survey
 
 QUANTISED = ("fp8", "nvfp4")
 CONFIG = "config.json"
-_MOST = 1e15
-"""Beyond any count of bytes or tokens; of NaN nothing is below it."""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def adjusted(playbook: Playbook, survey: Survey, changes: Sequence[Change] = ()) -> Adjustments:
-    """What the patches in force and these changes set and take away."""
-    standing = _standing(survey)
-    for change in changes:
-        standing = standing.then(change.flags, change.environment)
-    asked = standing.flags.get("max-model-len")
-    if isinstance(asked, str) and (_number(asked) or 0) > playbook.context:
-        # what a patch left room for once says nothing against a shorter context that is asked for now
-        flags = {name: value for name, value in standing.flags.items() if name != "max-model-len"}
-        return Adjustments(flags=flags, environment=standing.environment)
-    return standing
-
-
-def _standing(survey: Survey) -> Adjustments:
-    """What the patches in force set, without what a remedy may not."""
-    history, left_out = survey.history, overruled(survey)
-    return Adjustments(
-        flags={name: value for name, value in history.flags.items() if name not in left_out},
-        environment={name: value for name, value in history.environment.items() if name not in left_out},
-    )
-
-
-def overruled(survey: Survey) -> dict[str, str]:
-    """What records of patches in force name and a remedy may not, with the reason: they are older than that rule, or
-    somebody else wrote them."""
-    history = survey.history
-    found = {}
-    for name, value in (*history.flags.items(), *history.environment.items()):
-        op = "remove" if value is None else "set"
-        try:
-            checked_value(value if value is not None else "")
-            if name in history.flags:
-                remedied_name(name, op, value)
-            else:
-                remedied_variable(name, op, value)
-        except ValueError as error:
-            found[name] = str(error)
-    return found
-
-
-def command(
-    playbook: Playbook, survey: Survey, changes: Sequence[Change] = (), *, python: str = "python3"
-) -> tuple[str, ...]:
-    """The engine's command line once the changes are in."""
-    return engine_command(
-        playbook,
-        python=python,
-        folder=survey.checkpoint.folder,
-        adjustments=adjusted(playbook, survey, changes),
-    )
-
-
 def predicted(
-    playbook: Playbook, survey: Survey, version: str | None, patches: Sequence[Patch]
+    playbook: Playbook, survey: Survey, version: str | None, patches: Sequence[Patch], options: Options
 ) -> tuple[Change, ...]:
     """The changes for failures that are certain here: inside the patch's window, with a quantised KV cache.
 
     Before the files are there the playbook's figures speak for them; the files are judged again later.
     """
     configs = survey.checkpoint.configs
-    argv = command(playbook, survey)
     kind = attention(playbook, configs)
-    dtype = kv_dtype(playbook, configs, version, argv)
+    dtype = kv_dtype(playbook, configs, version, options)
     if not dtype.startswith(QUANTISED):
         return ()
     cap = survey.facts.compute_cap
     source = "" if CONFIG in configs else ", by the playbook's figures"
     evidence = f"vLLM {version}, compute capability {cap}, {kind} attention, KV cache {dtype}{source}"
     found = [
-        work_out(patch, why="certain", evidence=evidence, argv=argv, configs=configs)
+        work_out(patch, why="certain", evidence=evidence, options=options, configs=configs)
         for patch in patches
         if patch.predicts(version, cap, kind)
     ]
@@ -107,55 +50,62 @@ def predicted(
 
 
 def with_consequences(
-    playbook: Playbook, survey: Survey, version: str | None, changes: Sequence[Change]
-) -> tuple[tuple[Change, ...], sizing.Fit]:
-    """The changes with what they bring about, and the fit then: each spares a launch that would fail for it.
+    playbook: Playbook, survey: Survey, version: str | None, changes: Sequence[Change], options: Options
+) -> tuple[tuple[Change, ...], Options, sizing.Fit]:
+    """The changes with what they bring about, the options and the fit then: each spares a launch that would fail for it.
 
     Without an explicit --kv-cache-dtype the checkpoint's own metadata decides, so it is edited in the same step
     where it asks for the same thing. A KV cache in bf16 takes twice the bytes of FP8, so the context shrinks
     where it no longer fits.
     """
-    changes = [_with_edits(playbook, survey, version, change) for change in changes]
-    judged = fit(playbook, survey, version, changes)
+    changes = [_with_edits(playbook, survey, version, change, options) for change in changes]
+    then = resolve.changed(options, changes)
+    judged = fit(playbook, survey, version, then, changes)
     if not changes or judged.verdict != "does_not_fit" or not judged.max_model_len:
-        return tuple(changes), judged
+        return tuple(changes), then, judged
     flags = {**changes[-1].flags, "--max-model-len": str(judged.max_model_len)}
     planned = (*changes[:-1], replace(changes[-1], flags=flags))
-    return planned, fit(playbook, survey, version, planned)
+    then = resolve.changed(options, planned)
+    return planned, then, fit(playbook, survey, version, then, planned)
 
 
-def _with_edits(playbook: Playbook, survey: Survey, version: str | None, change: Change) -> Change:
+def _with_edits(
+    playbook: Playbook, survey: Survey, version: str | None, change: Change, options: Options
+) -> Change:
     configs = survey.checkpoint.configs
     dropped = "--kv-cache-dtype" in change.flags and change.flags["--kv-cache-dtype"] is None
     if change.edits is not None or not dropped or CONFIG not in configs:
         return change
-    argv = command(playbook, survey, (change,))
-    if not kv_dtype(playbook, configs, version, argv).startswith(QUANTISED):
+    then = resolve.changed(options, (change,))
+    if not kv_dtype(playbook, configs, version, then).startswith(QUANTISED):
         return change
     return replace(change, edits=plan_edits(configs))
 
 
 def fit(
-    playbook: Playbook, survey: Survey, version: str | None, changes: Sequence[Change] = ()
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    options: Options,
+    changes: Sequence[Change] = (),
 ) -> sizing.Fit:
-    """How weights and the KV cache of one full request fit into the smallest GPU once the changes are in."""
-    argv = command(playbook, survey, changes)
-    given = arguments_of(argv)
+    """How weights and the KV cache of one full request fit into the smallest GPU, with these options and once the
+    changes' edits are in."""
     configs = dict(survey.checkpoint.configs)
     for change in changes:
         configs.update(change.edits.after if change.edits else {})
-    dtype = kv_dtype(playbook, configs, version, argv)
+    dtype = kv_dtype(playbook, configs, version, options)
     if CONFIG not in configs and changes:  # their edits will be worked out when the files are there
         dtype = "auto"
     return sizing.fit(
         memory_gib=sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards]),
         weights_bytes=survey.checkpoint.weights_bytes or playbook.figures.weights_bytes,
-        kv_bytes_per_token=_kv_bytes(playbook, configs, dtype),
-        context=int(_number(given.get("max_model_len")) or playbook.context),
-        utilisation=_number(given.get("gpu_memory_utilization")) or sizing.default_utilisation(version),
-        gpus=playbook.parallel.tensor * playbook.parallel.pipeline,
+        kv_bytes_per_token=_kv_bytes(playbook, configs, dtype, options.tensor),
+        context=options.context,
+        utilisation=options.memory_share(version),
+        gpus=options.ranks,
         replicated_bytes=playbook.figures.replicated_bytes,
-        context_parallel=int(_number(given.get("decode_context_parallel_size")) or 1),
+        context_parallel=options.context_parallel,
     )
 
 
@@ -163,8 +113,7 @@ def gpu_shortage(
     playbook: Playbook,
     survey: Survey,
     version: str | None,
-    argv: Sequence[str],
-    environment: Mapping[str, str],
+    options: Options,
     *,
     now: Mapping[str, Any] | None = None,
 ) -> gpu_room.Shortage | None:
@@ -175,12 +124,11 @@ def gpu_shortage(
     here, told = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
     if survey.engine is not None and survey.engine.on_cpu:
         return None
-    ambient = here.cuda_visible_devices if isinstance(here, Machine) else None
-    share = _number(arguments_of(tuple(argv)).get("gpu_memory_utilization")) or sizing.default_utilisation(
-        version
-    )
-    by_bus = environment.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    launch = gpu_room.Launch(playbook.parallel.gpus, share, environment.get(VISIBLE, ambient), by_bus)
+    visible = options.variable(VISIBLE)
+    if visible is None and isinstance(here, Machine):
+        visible = here.cuda_visible_devices
+    by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    launch = gpu_room.Launch(options.gpus, options.memory_share(version), visible, by_bus)
     if now is not None:
         short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
     elif not isinstance(told, Unknown):
@@ -189,18 +137,15 @@ def gpu_shortage(
         return None
     if short is None or short.lower is None:
         return short
-    lowered = {**playbook.arguments, "gpu-memory-utilization": short.lower}
-    fits = fit(playbook.model_copy(update={"arguments": lowered}), survey, version)
+    asked = playbook.model_copy(update={"arguments": {**playbook.arguments, MEMORY_SHARE: short.lower}})
+    fits = fit(asked, survey, version, resolve.standing(asked, survey))
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
 
 
-def kv_dtype(
-    playbook: Playbook, configs: Mapping[str, bytes], version: str | None, argv: Sequence[str]
-) -> str:
+def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | None, options: Options) -> str:
     """What the KV cache would be stored as: vLLM's name for it, "auto" for the model's own dtype."""
-    explicit = arguments_of(tuple(argv)).get("kv_cache_dtype", "auto")
-    if explicit != "auto":
-        return explicit
+    if options.kv_dtype is not None:
+        return options.kv_dtype
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
     return resolved_kv_dtype(configs, version) if version else "auto"
@@ -213,11 +158,11 @@ def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:
     return "mla" if playbook.figures.kv_lora_rank else None
 
 
-def _kv_bytes(playbook: Playbook, configs: Mapping[str, bytes], dtype: str) -> int | None:
+def _kv_bytes(playbook: Playbook, configs: Mapping[str, bytes], dtype: str, tensor: int) -> int | None:
     if CONFIG in configs:
         shape = architecture.read(json.loads(configs[CONFIG]))
-        return architecture.kv_bytes_per_token(shape, dtype, playbook.parallel.tensor)
-    return _figured_kv_bytes(playbook.figures, 1 if dtype.startswith("fp8") else 2, playbook.parallel.tensor)
+        return architecture.kv_bytes_per_token(shape, dtype, tensor)
+    return _figured_kv_bytes(playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor)
 
 
 def _figured_kv_bytes(figures: Figures, bytes_each: int, tensor: int) -> int | None:
@@ -237,12 +182,3 @@ def _figured_kv_bytes(figures: Figures, bytes_each: int, tensor: int) -> int | N
             bytes_each=bytes_each,
         )
     return None
-
-
-def _number(text: str | None) -> float | None:
-    """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
-    try:
-        value = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return value if value is not None and abs(value) <= _MOST else None

@@ -7,22 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from orchestrator.base.errors import DeployError
+from orchestrator.engines.options import Options
 from orchestrator.engines.vllm import sizing
 from orchestrator.engines.vllm.arguments import arguments_of
-from orchestrator.engines.vllm.consents import TRUST, needed
+from orchestrator.engines.vllm.consents import TRUST
 from orchestrator.patches.patch import Patch
-from orchestrator.plan import code, outlook, preflight
+from orchestrator.plan import code, outlook, preflight, resolve
 from orchestrator.plan.change import Change, Why, work_out
-from orchestrator.plan.command import engine_command
-from orchestrator.plan.environment import Variable, engine_environment, removed_variables, without_token
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
 Goal = Literal["up", "remediate", "restart"]
 """Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
-_KV_BYTES = "--kv-cache-memory-bytes"
-"""With it vLLM's share of the card decides less than without."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,9 @@ class Plan:
     host: str
     playbook: Playbook
     survey: Survey
-    python: str
     version: str | None
     fit: sizing.Fit
-    command: tuple[str, ...]
-    environment: tuple[Variable, ...]
-    removed: tuple[str, ...]
+    options: Options
     token_consent: bool
     """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
     changes: tuple[Change, ...]
@@ -106,7 +100,11 @@ class Plan:
         return {
             "host": self.host,
             "playbook": self.playbook.name,
-            "engine": {"kind": self.playbook.engine.kind, "version": self.version, "python": self.python},
+            "engine": {
+                "kind": self.playbook.engine.kind,
+                "version": self.version,
+                "python": self.options.python,
+            },
             "fit": {
                 "verdict": self.fit.verdict,
                 "reason": self.fit.reason,
@@ -114,9 +112,10 @@ class Plan:
                 "weights_gib_per_gpu": _rounded(self.fit.weights_gib_per_gpu),
                 "kv_bytes_per_token": self.fit.kv_bytes_per_token,
             },
-            "command": list(self.command),
+            "command": list(self.options.argv),
             "environment": [
-                {"name": one.name, "value": one.shown, "reason": one.reason} for one in self.environment
+                {"name": one.name, "value": one.shown, "reason": one.reason}
+                for one in self.options.environment
             ],
             "predictions": [
                 {
@@ -142,20 +141,17 @@ class Plan:
 def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, goal: Goal = "up") -> Plan:
     """Plan what a verb would do on the host as the survey found it."""
     version = wishes.vllm_version or (survey.engine.version if survey.engine else None)
-    python = survey.engine.executable if survey.engine else playbook.engine.python
-    wanted, skipped = _changes(playbook, survey, wishes, version)
-    changes, fit = outlook.with_consequences(playbook, survey, version, wanted)
-    command = outlook.command(playbook, survey, changes, python=python)
-    adjusted = outlook.adjusted(playbook, survey, changes)
-    environment = engine_environment(playbook, adjusted)
+    standing = resolve.standing(playbook, survey)
+    wanted, skipped = _changes(playbook, survey, wishes, version, standing)
+    changes, options, fit = outlook.with_consequences(playbook, survey, version, wanted, standing)
     withheld: tuple[str, ...] = ()
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
-        environment, withheld = without_token(environment, survey.hf_endpoint)
-    asked = needed(command, _sent(environment), folder=survey.checkpoint.folder)
+        options, withheld = resolve.without_token(options, survey.hf_endpoint)
+    asked = options.consents()
     warnings = (
-        *preflight.warnings(survey, version, command, environment),
-        *(f"a record of the journal is passed over: {why}" for why in outlook.overruled(survey).values()),
+        *preflight.warnings(survey, version, options),
+        *(f"a record of the journal is passed over: {why}" for why in resolve.overruled(survey).values()),
     )
     if withheld:
         told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
@@ -163,10 +159,10 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     if fit.verdict in ("borderline", "does_not_fit"):
         warnings = (fit.reason, *warnings)
     refusals = preflight.refusals(host, playbook, survey, version)
-    short = _shortage(playbook, survey, version, command, environment, goal)
+    short = _shortage(playbook, survey, version, options, goal)
     # what a launch of ours that just died held may be on its way back
     returning = short is not None and not short.holders and not survey.history.cleaned
-    if short is not None and (short.little or returning or _KV_BYTES in command):
+    if short is not None and (short.little or returning or options.sizes_its_cache):
         warnings = (*warnings, f"{short.sentence}. {short.advice}")
     elif short is not None:
         refusals = (*refusals, preflight.gpu_busy(host, short))
@@ -174,18 +170,15 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         host=host,
         playbook=playbook,
         survey=survey,
-        python=python,
         version=version,
         fit=fit,
-        command=command,
-        environment=environment,
-        removed=(*removed_variables(playbook, adjusted), *withheld),
+        options=options,
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
         steps=_steps(playbook, survey, changes, goal),
         warnings=warnings,
-        lacking=_lacking(playbook, wishes, survey, changes, command, asked),
+        lacking=_lacking(playbook, wishes, survey, changes, options, asked),
         trusted=code.record(playbook, survey) if TRUST in asked else None,
         refusals=refusals,
     )
@@ -195,15 +188,13 @@ def _shortage(
     playbook: Playbook,
     survey: Survey,
     version: str | None,
-    command: Sequence[str],
-    environment: Sequence[Variable],
+    options: Options,
     goal: Goal,
 ) -> Shortage | None:
     """What is short on the cards now; a launch that lives is only followed, and old facts say nothing of now."""
     if not survey.fresh or (survey.observed.alive and goal != "restart"):
         return None
-    visible = {one.name: one.shown for one in environment}
-    return outlook.gpu_shortage(playbook, survey, version, command, visible)
+    return outlook.gpu_shortage(playbook, survey, version, options)
 
 
 def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
@@ -222,7 +213,7 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
 
 def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
     """How the command of a running launch differs from what would be started now, an option each."""
-    then, now = arguments_of(tuple((command or {}).get("argv") or ())), arguments_of(plan.command)
+    then, now = arguments_of(tuple((command or {}).get("argv") or ())), plan.options.texts
     if not then:
         return ()
     names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
@@ -232,27 +223,30 @@ def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
     configs = plan.survey.checkpoint.configs
-    return work_out(patch, why=why, evidence=evidence, argv=plan.command, configs=configs)
+    return work_out(patch, why=why, evidence=evidence, options=plan.options, configs=configs)
 
 
 def _changes(
-    playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None
+    playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None, options: Options
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """What is to be applied before the launch, and what was predicted but is not wished for."""
     configs = survey.checkpoint.configs
-    argv = outlook.command(playbook, survey)
     in_force = {one.patch for one in survey.history.applied if one.files}
     chosen: dict[str, Change] = {}
     for patch in wishes.allowed:
         if patch.id in wishes.forced:
             chosen[patch.id] = work_out(
-                patch, why="forced", evidence="asked for by name", argv=argv, configs=configs
+                patch, why="forced", evidence="asked for by name", options=options, configs=configs
             )
         elif patch.id in in_force:  # a download may have restored upstream's file
             chosen[patch.id] = work_out(
-                patch, why="again", evidence="in force since an earlier launch", argv=argv, configs=configs
+                patch,
+                why="again",
+                evidence="in force since an earlier launch",
+                options=options,
+                configs=configs,
             )
-    certain = outlook.predicted(playbook, survey, version, wishes.allowed)
+    certain = outlook.predicted(playbook, survey, version, wishes.allowed, options)
     guesses = tuple(change for change in certain if change.patch.id not in chosen)
     changes = tuple(change for change in chosen.values() if change.changes_something)
     return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
@@ -305,7 +299,7 @@ def _lacking(
     wishes: Wishes,
     survey: Survey,
     changes: Sequence[Change],
-    command: Sequence[str],
+    options: Options,
     asked: Mapping[str, str],
 ) -> dict[str, str]:
     """The consents without which this may not be started, each with what asks for it."""
@@ -321,7 +315,7 @@ def _lacking(
         if consent not in (*playbook.consents, *wishes.consents)
     }
     if TRUST in asked and TRUST in playbook.consents and TRUST not in wishes.consents:
-        strange = code.strangeness(playbook, survey, command, other_folder=wishes.other_folder)
+        strange = code.strangeness(playbook, survey, options.argv, other_folder=wishes.other_folder)
         lacking.update({TRUST: strange} if strange else {})
     given = _of_the_playbook(playbook, survey) if wishes.yes else {}
     return {consent: why for consent, why in lacking.items() if consent not in given}
@@ -329,13 +323,7 @@ def _lacking(
 
 def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """The consents that would be needed without any remedy."""
-    folder = survey.checkpoint.folder
-    command = engine_command(playbook, python=playbook.engine.python, folder=folder)
-    return needed(command, _sent(engine_environment(playbook)), folder=folder)
-
-
-def _sent(environment: Sequence[Variable]) -> dict[str, str]:
-    return {one.name: one.sent for one in environment}
+    return resolve.asked(playbook, python=playbook.engine.python, folder=survey.checkpoint.folder).consents()
 
 
 def _rounded(value: float | None) -> float | None:

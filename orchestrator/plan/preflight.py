@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Sequence
 
 from orchestrator.base.errors import DeployError, PreflightRefused
-from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.engines.options import Options
+from orchestrator.engines.variable import Variable
 from orchestrator.facts import engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.engine import Engine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
 from orchestrator.on_host.secrets import brief
-from orchestrator.plan.environment import Variable
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -33,15 +33,16 @@ def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None)
     )
 
 
-def warnings(
-    survey: Survey, version: str | None, argv: Sequence[str], environment: Sequence[Variable]
-) -> tuple[str, ...]:
+def warnings(survey: Survey, version: str | None, options: Options) -> tuple[str, ...]:
     """What does not forbid a launch, and may spoil it."""
-    found = []
-    if version:
-        found += [warning.sentence for warning in check_flags(argv, version)]
-        found += [warning.sentence for warning in check_variables([one.name for one in environment], version)]
-    return (*_configs(survey), *found, *_untold(survey), *_logout(survey), *_nccl(survey, environment))
+    not_taken = options.not_taken(version) if version else ()
+    return (
+        *_configs(survey),
+        *not_taken,
+        *_untold(survey),
+        *_logout(survey),
+        *_nccl(survey, options.environment),
+    )
 
 
 def _configs(survey: Survey) -> list[str]:

@@ -25,7 +25,8 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from orchestrator.base.consents import Consent
-from orchestrator.engines.vllm.arguments import ArgumentValue, checked_name, checked_value, rendered
+from orchestrator.engines.options import OptionValue
+from orchestrator.engines.vllm.arguments import checked_name, checked_value, rendered
 from orchestrator.on_host.secrets import brief, holds_secret, is_secret, redacted
 
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
@@ -203,7 +204,7 @@ class Shape(Frozen):
     """Tokens of one request, prompt and answer together; always passed as --max-model-len."""
     arguments: dict[
         Annotated[str, BeforeValidator(checked_name)],
-        Annotated[ArgumentValue, BeforeValidator(checked_value)],
+        Annotated[OptionValue, BeforeValidator(checked_value)],
     ] = {}
     """The engine's own options by long name: `true` is a bare option, a list or mapping becomes JSON."""
     environment: dict[Annotated[str, BeforeValidator(_variable_name)], Setting] = {}
@@ -231,7 +232,7 @@ class Shape(Frozen):
 
     @field_validator("arguments")
     @classmethod
-    def _no_credentials(cls, arguments: dict[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+    def _no_credentials(cls, arguments: dict[str, OptionValue]) -> dict[str, OptionValue]:
         for name, value in arguments.items():
             items = rendered(name, value)
             if redacted(items) != list(items):

@@ -38,7 +38,7 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
             "playbook": job.name,
             "names": names,
             "folder": plan.folder,
-            "environment": {one.name: one.sent for one in plan.environment if not one.secret},
+            "environment": {one.name: one.sent for one in plan.options.environment if not one.secret},
             "seconds": GPU_WAIT_SECONDS,
         }
         answer: dict[str, Any] = job.host.script("cleanup", request, deadline=DEADLINE_SECONDS)
@@ -54,8 +54,7 @@ def _shortage(plan: Plan, answer: Mapping[str, Any] | None) -> Shortage | None:
     """What is short by the cards as they were after the wait; a little less than is asked is for another remedy."""
     if answer is None:
         return None
-    visible = {one.name: one.shown for one in plan.environment}
-    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.command, visible, now=answer)
+    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.options, now=answer)
     return None if short is None or short.little else short
 
 

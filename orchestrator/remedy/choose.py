@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.engines.vllm.sizing import Fit
+from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, answering
 from orchestrator.plan.outlook import with_consequences
 from orchestrator.plan.plan import Plan, Wishes
@@ -75,7 +76,8 @@ def choose(
         if change.redownloads and downloads:
             reason = f"files have to be fetched again, which {downloads} does"
             continue
-        (planned,), fit = with_consequences(plan.playbook, survey, plan.version, (change,))
+        standing = resolve.standing(plan.playbook, survey)
+        (planned,), _, fit = with_consequences(plan.playbook, survey, plan.version, (change,), standing)
         cost = way.cost
         if fit.verdict != "unknown":
             cost += f"; {_growth(plan.fit, fit)}"

@@ -22,7 +22,7 @@ def summary(plan: Plan) -> list[str]:
     """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns."""
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
-    for one in plan.environment:
+    for one in plan.options.environment:
         if one.reason:
             label = "nccl" if one.name.startswith("NCCL_") else "env"
             lines += wrap(f"  {label:<11}", f"{one.name}={one.shown}   {one.reason}")
@@ -68,8 +68,8 @@ def whole(plan: Plan) -> list[str]:
         if change.diff:
             lines += ["", *change.diff.splitlines()]
     lines += ["", "command"]
-    variables = [f"{one.name}={shlex.quote(one.shown)}" for one in plan.environment]
-    lines += [f"  {item} \\" for item in variables] + _command(plan.command)
+    variables = [f"{one.name}={shlex.quote(one.shown)}" for one in plan.options.environment]
+    lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv)
     if plan.missing_consents or plan.refusals:
         lines.append("")
     for consent, why in plan.lacking.items():

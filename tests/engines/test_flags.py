@@ -9,8 +9,9 @@ import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
+from orchestrator.engines.vllm.arguments import options
 from orchestrator.engines.vllm.flags import check_flags, check_variables
-from orchestrator.plan.command import engine_command
+from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "flags.yaml")
@@ -18,7 +19,7 @@ CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cas
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['version']} {' '.join(case['argv'])}")
 def test_cases(case: dict[str, Any]) -> None:
-    warnings = check_flags(case["argv"], str(case["version"]))
+    warnings = check_flags(options(case["argv"]), str(case["version"]))
     assert [warning.flag for warning in warnings] == case["refused"]
     assert case.get("says", "") in "".join(warning.sentence for warning in warnings)
 
@@ -27,9 +28,7 @@ def test_cases(case: dict[str, Any]) -> None:
 def test_the_flagship_is_taken_by_every_version_it_allows(version: str) -> None:
     found = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
     assert found.engine.accepts(version)
-    argv = engine_command(found, python="/p", folder="/m")
-    assert check_flags(argv, version) == ()
-    assert check_variables(found.environment, version) == ()
+    assert resolve.asked(found, python="/p", folder="/m").not_taken(version) == ()
 
 
 def test_variables_that_are_no_longer_read() -> None:

@@ -52,7 +52,7 @@ def test_a_record_whose_context_is_no_number(kimi: Playbook) -> None:
             "folder": WHOLE.folder,
             "flags": {"--max-model-len": value},
         }
-        assert plan(kimi, survey(journal=[record])).command
+        assert plan(kimi, survey(journal=[record])).options.argv
 
 
 def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook) -> None:
@@ -132,7 +132,7 @@ def test_a_context_that_no_longer_fits_shrinks_in_the_same_step(kimi: Playbook) 
     assert unpatched.fit.verdict == "fits"  # 262144 tokens in FP8 take 8.6 GiB
     planned = plan(longer, survey())
     (change,) = planned.changes
-    length = planned.command[planned.command.index("--max-model-len") + 1]
+    length = planned.options.argv[planned.options.argv.index("--max-model-len") + 1]
     assert change.flags == {"--max-model-len": length}
     assert 131_072 <= int(length) < 262_144 and int(length) % 16 == 0
     assert planned.fit.verdict == "fits"
@@ -143,7 +143,7 @@ def test_an_explicit_fp8_flag_is_dropped_and_the_files_that_then_decide_are_edit
     (change,) = plan(flagged, survey()).changes
     assert change.flags == {"--kv-cache-dtype": None}
     assert change.edits is not None and sorted(change.edits.after) == sorted(FILES)
-    assert "--kv-cache-dtype" not in plan(flagged, survey()).command
+    assert "--kv-cache-dtype" not in plan(flagged, survey()).options.argv
     plain = json.loads(FILES["config.json"])
     del plain["quantization_config"]["kv_cache_scheme"]
     unasked = survey(checkpoint=replace(WHOLE, configs={"config.json": json.dumps(plain).encode()}))
@@ -176,7 +176,7 @@ def test_a_patch_in_force_is_put_on_again_where_a_download_restored_the_file(kim
     }
     planned = plan(kimi, survey(version="0.24.0", journal=[record]))
     assert [change.why for change in planned.changes] == ["again"]
-    assert planned.command[planned.command.index("--max-model-len") + 1] == "65536"
+    assert planned.options.argv[planned.options.argv.index("--max-model-len") + 1] == "65536"
 
 
 def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_for(kimi: Playbook) -> None:

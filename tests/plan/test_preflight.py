@@ -12,8 +12,7 @@ from orchestrator.facts import machine, topology
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Said, Unknown
-from orchestrator.plan import preflight
-from orchestrator.plan.environment import engine_environment
+from orchestrator.plan import preflight, resolve
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.survey.survey import Survey
 from tests.facts.cases_of import CASES
@@ -36,7 +35,7 @@ def told(**facts: Any) -> Survey:
 
 
 def warned(found: Survey) -> str:
-    return "\n".join(preflight.warnings(found, None, (), engine_environment(KIMI)))
+    return "\n".join(preflight.warnings(found, None, resolve.standing(KIMI, found)))
 
 
 def test_a_host_that_tells_everything_is_warned_of_logind_alone() -> None:

@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
-from orchestrator.plan.environment import engine_environment
+from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
 from orchestrator.playbook.playbook import Playbook
 
@@ -156,7 +156,8 @@ def test_a_variable_with_credentials_is_a_secret_that_the_engine_still_gets(
         base.with_overrides([], [], [variable]),
         base.with_overrides([f"environment.{variable}"]),
     ):
-        (kept,) = (one for one in engine_environment(changed) if one.name == name)
+        options = resolve.asked(changed, python="/p", folder="/m")
+        (kept,) = (one for one in options.environment if one.name == name)
         assert (kept.secret, kept.sent, kept.shown) == (True, value, shown)
         assert "hushed" not in repr(changed) + changed.model_dump_json()
 

@@ -6,11 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
+from orchestrator.engines.options import OptionValue
 from orchestrator.on_host.secrets import brief
-
-ArgumentValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
 
 NAME = re.compile(r"[a-z][a-z0-9-]*(\.[A-Za-z0-9_.-]+)?")
 """A long option without its dashes; what follows a dot is a key inside a JSON option (kernel-config.x)."""
@@ -134,7 +133,7 @@ def remedied_name(name: str, op: str, value: str | None = None) -> str:
     return bare
 
 
-def checked_value(value: Any) -> ArgumentValue:
+def checked_value(value: Any) -> OptionValue:
     """The value of an argument that a playbook may hold; ValueError says what is allowed."""
     if value is False:
         raise ValueError("false is not a value; leave the argument out, or write no-NAME: true")
@@ -151,14 +150,19 @@ def checked_value(value: Any) -> ArgumentValue:
     return value
 
 
-def rendered(name: str, value: ArgumentValue) -> tuple[str, ...]:
+def rendered(name: str, value: OptionValue) -> tuple[str, ...]:
     """The items of a command line for one argument: a bare option, or the option and its value."""
     option = f"--{canonical(name)}"
     if value is True:
         return (option,)
-    text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    text = text_of(value)
     # as an item of its own, a value that begins with a dash would be read as another option
     return (f"{option}={text}",) if text.startswith("-") else (option, text)
+
+
+def text_of(value: OptionValue) -> str:
+    """A value as the text that vLLM reads."""
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
 from packaging.version import Version
-
-from orchestrator.engines.vllm.arguments import options
 
 
 @dataclass(frozen=True)
@@ -31,14 +29,14 @@ class FlagWarning:
         return f"vLLM {self.version} does not take {self.flag} (accepted by {self.accepted}){told}"
 
 
-def check_flags(argv: Sequence[str], version: str) -> tuple[FlagWarning, ...]:
-    """Options in a command line that this version refuses; vLLM then ends with exit status 2 and its usage.
+def check_flags(options: Iterable[tuple[str, str | None]], version: str) -> tuple[FlagWarning, ...]:
+    """Options that this version refuses; vLLM then ends with exit status 2 and its usage.
 
-    A version between two releases that disagree, or that is no version at all, is not judged.
+    `options` are canonical names with the text of their value (None: a bare option). A version between two releases that disagree, or that is no version at all, is not judged.
     """
     known = _known()
     found = []
-    for name, value in options(argv):
+    for name, value in options:
         option = f"--{name.partition('.')[0]}"  # what follows a dot is a key of its value
         entry = _entry(known, option)
         if entry:

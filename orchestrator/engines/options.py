@@ -1,0 +1,138 @@
+"""What will be launched, as one value: which options and variables, with which values?
+
+It is worked out once (`plan/resolve.py`), by the engine's own names. A command line and texts are made of it where
+somebody outside reads them, and are not read back: an option's value stays the number, the list or the text that it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from orchestrator.engines.variable import Variable
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+OptionValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
+"""True is a bare option; a list or a mapping is written as JSON."""
+
+_MOST = 1e15
+"""Beyond any count of bytes or tokens; of NaN nothing is below it."""
+
+
+@dataclass(frozen=True)
+class Options(ABC):
+    """The options and variables of one launch; each engine has its own kind."""
+
+    python: str
+    """The interpreter on the host that has the engine."""
+    folder: str
+    """The checkpoint's, an absolute path on the host."""
+    asked_context: int
+    """Tokens that a person asked for: what a patch left room for once does not lengthen it."""
+    values: Mapping[str, OptionValue] = field(default_factory=dict)
+    """By the option's long name without dashes, in the order of the command line."""
+    environment: tuple[Variable, ...] = ()
+    """What is set on top of the host's own environment."""
+    removed: tuple[str, ...] = ()
+    """Names that must not reach the engine even where the host's own environment sets them."""
+
+    @property
+    @abstractmethod
+    def argv(self) -> tuple[str, ...]:
+        """The command line: no shell reads it."""
+
+    @property
+    @abstractmethod
+    def texts(self) -> Mapping[str, str]:
+        """Each option's text as a log names it, for what speaks of logs and options alike: patches and people."""
+
+    @abstractmethod
+    def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
+        """The same once a remedy has set these, or taken away (None) what is there; the last remedy wins."""
+
+    @abstractmethod
+    def consents(self) -> dict[str, str]:
+        """The consents that this launch needs, each with what asks for it. Judged on the command line and the variables
+        as the engine's own parser reads them, on purpose: a spelling is what a consent is evaded by."""
+
+    @abstractmethod
+    def not_taken(self, version: str) -> tuple[str, ...]:
+        """A sentence for each option and variable that this version of the engine refuses or ignores."""
+
+    @property
+    @abstractmethod
+    def ranks(self) -> int:
+        """Over how many GPUs the weights of one copy of the model are spread."""
+
+    @property
+    @abstractmethod
+    def tensor(self) -> int:
+        """Over how many GPUs each layer is spread."""
+
+    @property
+    @abstractmethod
+    def gpus(self) -> int:
+        """How many GPUs the launch takes in all."""
+
+    @property
+    @abstractmethod
+    def context(self) -> int:
+        """Tokens of one request."""
+
+    @property
+    @abstractmethod
+    def context_parallel(self) -> int:
+        """Over how many ranks the KV cache of one request is spread."""
+
+    @property
+    @abstractmethod
+    def kv_dtype(self) -> str | None:
+        """What the KV cache is to be stored as; None where the checkpoint decides."""
+
+    @abstractmethod
+    def memory_share(self, version: str | None) -> float:
+        """The share of each card that the engine takes."""
+
+    @property
+    @abstractmethod
+    def sizes_its_cache(self) -> bool:
+        """Whether the KV cache has a size of its own, so that the share of the card decides less."""
+
+    def number(self, name: str) -> float | None:
+        """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
+        value = self.values.get(name)
+        try:
+            number = float(value) if isinstance(value, int | float | str) and value is not True else None
+        except (ValueError, OverflowError):
+            return None
+        return number if number is not None and abs(number) <= _MOST else None
+
+    def variable(self, name: str) -> str | None:
+        """What the engine gets for a variable, None where it is not set here."""
+        return next((variable.sent for variable in self.environment if variable.name == name), None)
+
+    @property
+    def sent(self) -> dict[str, str]:
+        """Every variable with its value; only for a channel that no other user and no file sees."""
+        return {variable.name: variable.sent for variable in self.environment}
+
+    def changed(self, values: Mapping[str, OptionValue | None]) -> Self:
+        """The same with these options set, or taken away (None), by their exact names."""
+        kept = {name: value for name, value in {**self.values, **values}.items() if value is not None}
+        return replace(self, values=kept)
+
+    def with_variables(self, variables: Iterable[Variable]) -> Self:
+        """The same with these variables set."""
+        kept = {variable.name: variable for variable in (*self.environment, *variables)}
+        removed = tuple(name for name in self.removed if name not in kept)
+        return replace(self, environment=tuple(kept.values()), removed=removed)
+
+    def without_variables(self, names: Iterable[str]) -> Self:
+        """The same with these variables kept from the engine."""
+        removed = dict.fromkeys((*self.removed, *names))
+        kept = tuple(variable for variable in self.environment if variable.name not in removed)
+        return replace(self, environment=kept, removed=tuple(removed))

@@ -1,0 +1,107 @@
+"""What does a launch of vLLM hold, and which command line, texts and consents come of it?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from orchestrator.engines.options import Options, OptionValue
+from orchestrator.engines.variable import Variable
+from orchestrator.engines.vllm import sizing
+from orchestrator.engines.vllm.arguments import canonical, rendered, text_of
+from orchestrator.engines.vllm.consents import needed
+from orchestrator.engines.vllm.flags import check_flags, check_variables
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+MODULE = "vllm.entrypoints.openai.api_server"
+"""The module form works in every release from 0.10 to 0.33; `vllm serve` needs a distribution named vllm,
+which the CPU build is not. From 0.29 on it prints a harmless deprecation warning."""
+CONTEXT = "max-model-len"
+MEMORY_SHARE = "gpu-memory-utilization"
+_PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+
+
+@dataclass(frozen=True)
+class VllmOptions(Options):
+    """The options of vLLM's OpenAI server, by their canonical names."""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        items = [item for name, value in self.values.items() for item in rendered(name, value)]
+        return (self.python, "-m", MODULE, *items)
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """By name with underscores, as vLLM's log has it; a switch is "True"."""
+        return {
+            name.replace("-", "_"): "True" if text is None else text for name, text in self._named_texts()
+        }
+
+    def _named_texts(self) -> Iterator[tuple[str, str | None]]:
+        for name, value in self.values.items():
+            yield name, None if value is True else text_of(value)
+
+    def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
+        changed = self.changed(dict(_set_by_a_remedy(name, text) for name, text in flags.items()))
+        if (changed.number(CONTEXT) or 0) > self.asked_context:
+            changed = changed.changed({CONTEXT: self.asked_context})
+        variables = [
+            Variable.guarded(name, value, "set by a remedy")
+            for name, value in environment.items()
+            if value is not None
+        ]
+        gone = (name for name, value in environment.items() if value is None)
+        return changed.with_variables(variables).without_variables(gone)
+
+    def consents(self) -> dict[str, str]:
+        return needed(self.argv, self.sent, folder=self.folder)
+
+    def not_taken(self, version: str) -> tuple[str, ...]:
+        names = (variable.name for variable in self.environment)
+        found = (*check_flags(self._named_texts(), version), *check_variables(names, version))
+        return tuple(warning.sentence for warning in found)
+
+    @property
+    def ranks(self) -> int:
+        return math.prod(self._count(name) for name in _PARALLEL[:2])
+
+    @property
+    def tensor(self) -> int:
+        return self._count(_PARALLEL[0])
+
+    @property
+    def gpus(self) -> int:
+        return math.prod(self._count(name) for name in _PARALLEL)
+
+    @property
+    def context(self) -> int:
+        return int(self.number(CONTEXT) or self.asked_context)
+
+    @property
+    def context_parallel(self) -> int:
+        return self._count("decode-context-parallel-size")
+
+    @property
+    def kv_dtype(self) -> str | None:
+        dtype = self.texts.get("kv_cache_dtype", "auto")
+        return None if dtype == "auto" else dtype
+
+    def memory_share(self, version: str | None) -> float:
+        return self.number(MEMORY_SHARE) or sizing.default_utilisation(version)
+
+    @property
+    def sizes_its_cache(self) -> bool:
+        return "kv-cache-memory-bytes" in self.values
+
+    def _count(self, name: str) -> int:
+        return int(self.number(name) or 1)
+
+
+def _set_by_a_remedy(option: str, text: str | None) -> tuple[str, OptionValue | None]:
+    """A switch as one: vLLM takes the word after `--enforce-eager true` for the model."""
+    name = canonical(option.removeprefix("--"))
+    return name, True if text == "true" and "." not in name else text

@@ -1,0 +1,86 @@
+"""Which options and variables will be launched, once playbook, remedies in force and changes are put together?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from orchestrator.engines.options import Options, OptionValue
+from orchestrator.engines.variable import Variable
+from orchestrator.engines.vllm.arguments import checked_value, remedied_name
+from orchestrator.engines.vllm.options import VllmOptions
+from orchestrator.engines.vllm.variables import remedied_variable
+from orchestrator.on_host import hub_token
+from orchestrator.plan.change import Change
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+
+def asked(playbook: Playbook, *, python: str, folder: str) -> Options:
+    """What the playbook and this command's options ask for; `python` and `folder` are absolute paths on the host."""
+    values: dict[str, OptionValue] = {
+        "model": folder,
+        "served-model-name": playbook.served_name,
+        "host": playbook.listen,
+        "port": playbook.port,
+        "tensor-parallel-size": playbook.parallel.tensor,
+    }
+    if playbook.parallel.pipeline > 1:
+        values["pipeline-parallel-size"] = playbook.parallel.pipeline
+    if playbook.parallel.data > 1:
+        values["data-parallel-size"] = playbook.parallel.data
+    values["max-model-len"] = playbook.context
+    return VllmOptions(
+        python=python,
+        folder=folder,
+        asked_context=playbook.context,
+        values={**values, **playbook.arguments},
+        environment=tuple(
+            Variable(name, item.value, item.reason) for name, item in playbook.environment.items()
+        ),
+    )
+
+
+def standing(playbook: Playbook, survey: Survey) -> Options:
+    """What is asked for with what the patches in force set, without what a remedy may not."""
+    history, left_out = survey.history, overruled(survey)
+    python = survey.engine.executable if survey.engine else playbook.engine.python
+    flags = {name: value for name, value in history.flags.items() if name not in left_out}
+    environment = {name: value for name, value in history.environment.items() if name not in left_out}
+    return asked(playbook, python=python, folder=survey.checkpoint.folder).remedied(flags, environment)
+
+
+def changed(options: Options, changes: Iterable[Change]) -> Options:
+    """The options once these changes are in; the later win."""
+    for change in changes:
+        options = options.remedied(change.flags, change.environment)
+    return options
+
+
+def overruled(survey: Survey) -> dict[str, str]:
+    """What records of patches in force name and a remedy may not, with the reason: they are older than that rule, or
+    somebody else wrote them."""
+    history = survey.history
+    found = {}
+    for name, value in (*history.flags.items(), *history.environment.items()):
+        op = "remove" if value is None else "set"
+        try:
+            checked_value(value if value is not None else "")
+            if name in history.flags:
+                remedied_name(name, op, value)
+            else:
+                remedied_variable(name, op, value)
+        except ValueError as error:
+            found[name] = str(error)
+    return found
+
+
+def without_token(options: Options, host_endpoint: str | None) -> tuple[Options, tuple[str, ...]]:
+    """The options without the Hub's token where it leads elsewhere than to the Hub, and the names that were in it.
+
+    `host_endpoint` is the HF_ENDPOINT that the host itself sets. The host judges again by what it really has
+    (`on_host/launch.py`).
+    """
+    names, instead = hub_token.withheld({"HF_ENDPOINT": host_endpoint or "", **options.sent}, consent=False)
+    reason = "no token goes to another place than the Hub without the consent token-to-endpoint"
+    given = [Variable(name, value, reason) for name, value in instead.items()]
+    return options.without_variables(names).with_variables(given), tuple(names)
