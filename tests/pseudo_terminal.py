@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from orchestrator.on_host import procs
+from orchestrator.on_host.processes import procs
 from tests.waiting import PATIENCE_SECONDS
 
 _OWN_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"

@@ -170,7 +170,7 @@ def _pausing(asked, paused):
             with open(asked) as file:
                 program, wanted, text, time = file.read().split("\n")
             if (event != wanted or text not in repr(args[:2])
-                    or "orchestrator.on_host." + program not in sys.modules):
+                    or "orchestrator.on_host.programs." + program not in sys.modules):
                 return
             seen[0] += 1
             if seen[0] < int(time):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import procs
+from orchestrator.on_host.processes import procs
 from tests.deployments import Case
 from tests.waiting import PATIENCE_SECONDS, eventually, running
 

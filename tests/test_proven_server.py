@@ -15,7 +15,8 @@ import pytest
 
 from orchestrator.launch import vigil
 from orchestrator.launch.server import Server
-from orchestrator.on_host import launches, procs
+from orchestrator.on_host.processes import procs
+from orchestrator.on_host.state import launches
 from tests.deploy import Left
 from tests.deployments import Case
 from tests.hub import Hub

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.on_host import procs
+from orchestrator.on_host.processes import procs
 from tests import tiny_mla
 from tests.deploy import Deploy, held_in_shm
 from tests.deployments import REPOSITORY

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.base.errors import UsageError
-from orchestrator.on_host import trusted
-from orchestrator.on_host.secrets import brief, redact_lines, redacted
+from orchestrator.on_host.files import trusted
+from orchestrator.on_host.secrets.secrets import brief, redact_lines, redacted
 
 LONGEST_NAME = 80
 

@@ -22,7 +22,7 @@ class DeployError(Exception):
 
     `code` is stable across releases (snake_case); `message` is one sentence with the names and
     numbers in it; `next_command` is what the person should type now, or None. `{command}` in it stands
-    for the command that was typed. `left` is what of a launch lives on, where something does (`on_host/leftovers.py`
+    for the command that was typed. `left` is what of a launch lives on, where something does (`on_host/programs/leftovers.py`
     says its keys; `stop` is the command that ends it).
     """
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
-from orchestrator.on_host.secrets import redact, redacted
+from orchestrator.on_host.secrets.secrets import redact, redacted
 
 Kind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
 State = Literal["ok", "skipped", "failed", "interrupted"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.base.errors import UsageError
-from orchestrator.on_host import regular_file
+from orchestrator.on_host.files import regular_file
 
 CHUNK = 256 * 1024
 LOOK_SECONDS = 0.2

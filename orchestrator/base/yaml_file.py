@@ -14,8 +14,8 @@ from pydantic_core import ErrorDetails
 from orchestrator.base import yaml_text
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_text import Document
-from orchestrator.on_host import regular_file
-from orchestrator.on_host.secrets import brief
+from orchestrator.on_host.files import regular_file
+from orchestrator.on_host.secrets.secrets import brief
 
 M = TypeVar("M", bound=BaseModel)
 Location = tuple[int | str, ...]

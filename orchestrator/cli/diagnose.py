@@ -122,7 +122,7 @@ def _require_file(file: str) -> None:
 
 def _bundle(file: str, found: Diagnosis) -> Path:
     from orchestrator.base import bundle
-    from orchestrator.on_host.secrets import redact
+    from orchestrator.on_host.secrets.secrets import redact
 
     documents = {"diagnosis": found.model_dump(mode="json")}
     with Path(file).open("rb") as log:

@@ -22,7 +22,7 @@ def history(options: Options) -> int:
     one object on a line.
     """
     from orchestrator.cli.session import on_each_host
-    from orchestrator.on_host.secrets import redacted
+    from orchestrator.on_host.secrets.secrets import redacted
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.history import table
     from orchestrator.report.json_lines import json_line

@@ -15,7 +15,7 @@ import click
 from orchestrator import __version__
 from orchestrator.base.errors import DeployError, mistake
 from orchestrator.cli import process
-from orchestrator.on_host import secrets
+from orchestrator.on_host.secrets import secrets
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -17,7 +17,7 @@ import click
 
 from orchestrator.base.errors import DeployError, UsageError, mistake
 from orchestrator.cli.options import Options
-from orchestrator.on_host.secrets import brief, remember
+from orchestrator.on_host.secrets.secrets import brief, remember
 
 if TYPE_CHECKING:
     from orchestrator.base.events import Display

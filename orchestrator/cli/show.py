@@ -44,7 +44,7 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
 
 
 def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
-    from orchestrator.on_host import regular_file
+    from orchestrator.on_host.files import regular_file
     from orchestrator.patches.files import files_of
 
     files = (path for folder in folders for path in files_of(folder) if path.name == f"{name}.yaml")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def status(options: Options) -> int:
     """Show the last launch, its processes and shared memory, its health, and the patches in force."""
     from orchestrator.cli.session import on_each_host
-    from orchestrator.on_host.secrets import redacted
+    from orchestrator.on_host.secrets.secrets import redacted
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.status import table

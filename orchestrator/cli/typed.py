@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.options import Options
-from orchestrator.on_host.secrets import STARS, holds_secret, is_secret, redact
+from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret, redact
 
 _VALUED = ("--env", "--set", "--engine-arg")
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from orchestrator.base.errors import UsageError
-from orchestrator.on_host.secrets import brief
+from orchestrator.on_host.secrets.secrets import brief
 
 LONGEST_SECONDS = 30 * 24 * 3600.0
 MOST_ATTEMPTS = 1000

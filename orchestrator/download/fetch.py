@@ -12,7 +12,7 @@ from orchestrator.base.errors import DeployError, Locked
 from orchestrator.base.events import Step
 from orchestrator.download.progress import Fetched, Progress, Source, failure, read
 from orchestrator.job import Job
-from orchestrator.on_host.hub_token import HUB
+from orchestrator.on_host.secrets.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 

@@ -67,7 +67,7 @@ def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
 
 
 def failure(code: str, message: str, source: Source) -> DeployError:
-    """The error of a failed download; the codes are those of `on_host/hub_errors.py`."""
+    """The error of a failed download; the codes are those of `on_host/checkpoint/hub_errors.py`."""
     again = f"deploy {source.again}"
     commands = {
         "hub_gated": f"hf auth login  # on {source.host}, with access granted at {source.endpoint}/{source.repository}",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from orchestrator.on_host.secrets import holds_secret, is_secret, redact
+from orchestrator.on_host.secrets.secrets import holds_secret, is_secret, redact
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class Facts:
 
 
 def questions(asked: Asked) -> dict[str, Any]:
-    """What `on_host/read_facts.py` is to be asked. The answer takes as long as the slowest command (at most 30 s)."""
+    """What `on_host/programs/read_facts.py` is to be asked. The answer takes as long as the slowest command (at most 30 s)."""
     commands = {fact.name: fact.command(asked) for fact in every()}
     return {
         "commands": {

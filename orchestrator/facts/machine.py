@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 
 # One `key=value` a line, each asked for by itself: what one of them lacks is no other's loss. What may take its time comes
 # last. Of HF_* only names are told: HF_TOKEN is among them.

@@ -80,7 +80,7 @@ class Host(ABC):
         private: bool = False,
         installed_beside: str | None = None,
     ) -> Any:
-        """Run `on_host/MODULE.py` and return its answer.
+        """Run `on_host/programs/MODULE.py` and return its answer.
 
         `private` sends the request on a channel of its own, so that a secret in it passes through no
         shell. `installed_beside` names another interpreter, whose installed packages the program may import.
@@ -88,7 +88,7 @@ class Host(ABC):
 
     @abstractmethod
     def stream_script(self, module: str, request: Mapping[str, Any]) -> ScriptStream:
-        """Start `on_host/MODULE.py` on a channel of its own."""
+        """Start `on_host/programs/MODULE.py` on a channel of its own."""
 
     @abstractmethod
     def stream(self, argv: Sequence[str]) -> Stream:

@@ -21,7 +21,7 @@ from paramiko.config import SSHConfig
 from paramiko.ssh_exception import SSHException
 
 from orchestrator.hosts.config import Resolved
-from orchestrator.on_host import regular_file
+from orchestrator.on_host.files import regular_file
 
 _AGENT_TIMEOUT = 10.0  # seconds
 _LARGEST_BYTES = 1 << 20

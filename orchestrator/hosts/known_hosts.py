@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.on_host import regular_file
+from orchestrator.on_host.files import regular_file
 
 _LARGEST_BYTES = 64 << 20
 

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 PACKAGE = "orchestrator.on_host"
+ROOMS = ("checkpoint", "files", "ports", "processes", "programs", "removing", "secrets", "state")
+"""Folders of the package; what is imported from one is a module."""
 
 _START = r"""
 import sys
@@ -36,15 +38,17 @@ def carry_out(bundle):
     if bundle["deadline"]:
         import signal
         signal.setitimer(signal.ITIMER_REAL, bundle["deadline"])
-    for name in ("orchestrator", "orchestrator.on_host"):
-        package = types.ModuleType(name)
-        package.__path__ = []
-        sys.modules[name] = package
+    def add(name):
+        room, _, last = name.rpartition(".")
+        if room and room not in sys.modules:
+            add(room).__path__ = []
+        sys.modules[name] = types.ModuleType(name)
+        if room:
+            setattr(sys.modules[room], last, sys.modules[name])
+        return sys.modules[name]
     for name, digest, _ in bundle["modules"]:
-        module = types.ModuleType(name)
-        sys.modules[name] = module
+        module = add(name)
         exec(codes[digest], module.__dict__)
-        setattr(sys.modules[name.rpartition(".")[0]], name.rpartition(".")[2], module)
     out, sys.stdout = sys.stdout, sys.stderr
     def say(value):
         out.write(json.dumps(value) + "\n")
@@ -116,7 +120,7 @@ for head in iter(source.readline, b""):
 
 @functools.cache
 def _source(module: str) -> str:
-    text = pkgutil.get_data(PACKAGE, f"{module}.py")
+    text = pkgutil.get_data(PACKAGE, f"{module.replace('.', '/')}.py")
     assert text is not None  # of a loader that can read files
     return text.decode()
 
@@ -128,7 +132,8 @@ def _imported(text: str) -> tuple[str, ...]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
             tail = (node.module or "")[len(PACKAGE) + 1 :]
-            found += [tail] if tail else [alias.name for alias in node.names]
+            room = tail in ROOMS
+            found += [f"{tail}.{alias.name}" for alias in node.names] if room else [tail]
     return tuple(found)
 
 
@@ -146,14 +151,14 @@ def _modules(module: str) -> tuple[tuple[str, str, str], ...]:
         needed[f"{PACKAGE}.{name}"] = text
 
     visit("refusal")
-    visit(module)
+    visit(f"programs.{module}")
     return tuple(
         (name, hashlib.sha256(text.encode()).hexdigest()[:16], text) for name, text in needed.items()
     )
 
 
 def bundle(module: str, request: Mapping[str, Any], *, deadline: float | None) -> bytes:
-    """What to write to the standard input of `python -c BOOTSTRAP` to run `on_host/MODULE.py`.
+    """What to write to the standard input of `python -c BOOTSTRAP` to run `on_host/programs/MODULE.py`.
 
     `deadline` in seconds ends the program on the host by itself (SIGALRM), also when the connection
     is gone; None for a program that ends with its input.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.base.errors import UsageError
-from orchestrator.on_host.secrets import remember
+from orchestrator.on_host.secrets.secrets import remember
 
 LOCAL = "local"
 

@@ -23,7 +23,7 @@ _HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Ended:
-    """What `on_host/ended.py` answered: who was killed since the launch began."""
+    """What `on_host/programs/ended.py` answered: who was killed since the launch began."""
 
     exit_code: int | None = None
     rebooted: bool = False

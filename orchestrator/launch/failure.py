@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.base.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.launch.watch import Seen
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.plan.gpu_room import Shortage
 
 

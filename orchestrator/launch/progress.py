@@ -13,7 +13,7 @@ from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.launch.watch import GivenUp
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 
 LINGER_SECONDS = 2.0
 """How long an engine may live on after a failure that dooms it: its other ranks tell theirs in that time, and

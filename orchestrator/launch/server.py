@@ -55,7 +55,7 @@ class Server:
         return UnderWay(started["launch"], started["log"], place)
 
     def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
-        """One real completion from {host, port, model} in so many seconds, as `on_host/smoke.py` answers."""
+        """One real completion from {host, port, model} in so many seconds, as `on_host/programs/smoke.py` answers."""
         smoke = self._job.playbook.smoke
         request = {
             **endpoint_of(self._job.playbook),

@@ -29,7 +29,7 @@ us; busy: it makes tokens for others; broken: neither we nor anybody else gets a
 @dataclass(frozen=True)
 class Asked:
     """One completion that was asked for: when it began and ended (seconds on one clock), and its answer
-    (`on_host/smoke.py`)."""
+    (`on_host/programs/smoke.py`)."""
 
     began: float
     ended: float

@@ -21,12 +21,12 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.base.yaml_file import LARGEST_BYTES
-from orchestrator.on_host import regular_file, trusted
+from orchestrator.on_host.files import regular_file, trusted
 from orchestrator.patches import literals
 from orchestrator.patches.patch import Patch
 
 _JUDGES = (
-    "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/secret_names.py",
+    "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/secrets/names.py",
     "patches/action.py", "patches/ends.py", "patches/form.py", "patches/formula.py", "patches/literals.py", "patches/match.py",
     "patches/patch.py", "patches/steps.py", "patches/wanted.py",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.engines.vllm.arguments import abbreviates, leaves, options
 from orchestrator.engines.vllm.consents import TRUST
-from orchestrator.on_host.hub_token import HUB, without_password
+from orchestrator.on_host.secrets.hub_token import HUB, without_password
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import Trusted
 from orchestrator.survey.survey import Survey

@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.engines.vllm.sizing import TORCH_SHARE
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 
 LITTLE_MIB = 2048
 LITTLE_SHARE = 0.04
@@ -200,7 +200,7 @@ def _holder(same: Sequence[GpuProcess]) -> str:
 def after_waiting(
     cards: Sequence[Gpu], answer: Mapping[str, Any]
 ) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:
-    """Cards and processes as `on_host/cleanup.py` found them when it had waited for memory."""
+    """Cards and processes as `on_host/programs/cleanup.py` found them when it had waited for memory."""
     used = answer["used_mib"]
     now = tuple(replace(card, memory_used_mib=used.get(card.uuid, card.memory_used_mib)) for card in cards)
     return now, tuple(GpuProcess(**one) for one in answer["holders"])

@@ -13,7 +13,7 @@ from orchestrator.facts.engine import Engine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
-from orchestrator.on_host.secrets import brief
+from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey

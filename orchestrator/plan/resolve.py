@@ -9,7 +9,7 @@ from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm.arguments import checked_value, remedied_name
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.engines.vllm.variables import remedied_variable
-from orchestrator.on_host import hub_token
+from orchestrator.on_host.secrets import hub_token
 from orchestrator.plan.change import Change
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -78,7 +78,7 @@ def without_token(options: Options, host_endpoint: str | None) -> tuple[Options,
     """The options without the Hub's token where it leads elsewhere than to the Hub, and the names that were in it.
 
     `host_endpoint` is the HF_ENDPOINT that the host itself sets. The host judges again by what it really has
-    (`on_host/launch.py`).
+    (`on_host/programs/launch.py`).
     """
     names, instead = hub_token.withheld({"HF_ENDPOINT": host_endpoint or "", **options.sent}, consent=False)
     reason = "no token goes to another place than the Hub without the consent token-to-endpoint"

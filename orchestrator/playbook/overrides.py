@@ -11,7 +11,7 @@ from typing import Any
 from orchestrator.base import yaml_text
 from orchestrator.base.errors import UsageError
 from orchestrator.engines.vllm.arguments import canonical
-from orchestrator.on_host.secrets import brief, is_secret
+from orchestrator.on_host.secrets.secrets import brief, is_secret
 
 OPEN_KEYS = ("arguments", "environment")
 """Mappings whose keys may hold dots themselves: the rest of a path is one key."""

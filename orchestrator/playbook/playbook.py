@@ -15,7 +15,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
 from orchestrator.engines.vllm.arguments import rendered
 from orchestrator.engines.vllm.consents import needed
-from orchestrator.on_host.secrets import brief, is_secret
+from orchestrator.on_host.secrets.secrets import brief, is_secret
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook.shape import Figures, Name, Setting, Shape, Smoke
 

@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema
 from orchestrator.base.consents import Consent
 from orchestrator.engines.options import OptionValue
 from orchestrator.engines.vllm.arguments import checked_name, checked_value, rendered
-from orchestrator.on_host.secrets import brief, holds_secret, is_secret, redacted
+from orchestrator.on_host.secrets.secrets import brief, holds_secret, is_secret, redacted
 
 READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 

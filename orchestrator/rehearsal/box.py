@@ -21,7 +21,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.hosts import ship
 from orchestrator.hosts.connect import open_host
 from orchestrator.hosts.host import Host
-from orchestrator.on_host import procs
+from orchestrator.on_host.processes import procs
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla

@@ -77,7 +77,7 @@ def _stop_failed(record: Record) -> str:
 
 
 def _clean(record: Record) -> str:
-    """What became of each thing that was to be cleaned (`on_host/cleanup.py`)."""
+    """What became of each thing that was to be cleaned (`on_host/programs/cleanup.py`)."""
     told = []
     for name, done in _mapping(record.get("what")).items():
         label = str(name).replace("_", " ")

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from orchestrator.base.events import Event
-from orchestrator.on_host.secrets import redacted
+from orchestrator.on_host.secrets.secrets import redacted
 
 
 def json_line(value: Any) -> str:

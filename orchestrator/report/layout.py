@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 
 Role = Literal["", "strong", "dim", "good", "bad", "warn", "busy", "link", "added", "removed"]
 Span = tuple[str, Role]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.diagnosis import selector
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.report.layout import WIDTH, Line, Role, plain, visible, wrapped
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What does the journal of a deployment say: which launches, which incident, which patches are in force?
 
-The journal is a list of records on the host (`on_host/state.py` writes it). This module folds it; it does
+The journal is a list of records on the host (`on_host/state/state.py` writes it). This module folds it; it does
 no I/O. Records by `action`:
 
 launch   a launch was started: launch (number)

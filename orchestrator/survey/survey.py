@@ -189,7 +189,7 @@ def _question(playbook: Playbook, launch: int | None) -> dict[str, Any]:
 
 
 def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
-    """The answer of `on_host/observe.py` as values."""
+    """The answer of `on_host/programs/observe.py` as values."""
     process = seen["process"] or {}
     observed = Observed(
         launch=seen["launch"],
@@ -219,7 +219,7 @@ def _told(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
-    """The answer of `on_host/inspect_checkpoint.py` as a value."""
+    """The answer of `on_host/programs/inspect_checkpoint.py` as a value."""
     configs = {name: base64.b64decode(content) for name, content in found["configs"].items()}
     broken = {name: flaw for name, content in configs.items() if (flaw := _flaw(content))}
     code = found.get("code")

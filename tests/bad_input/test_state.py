@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host.state import machine_id
+from orchestrator.on_host.state.state import machine_id
 from tests.bad_input.refused import found_on, refused
 from tests.deployments import Case
 from tests.odd_files import put

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from orchestrator.on_host import procs  # noqa: E402
+from orchestrator.on_host.processes import procs  # noqa: E402
 from tests import tiny_mla  # noqa: E402
 from tests.ports import free_port  # noqa: E402
 

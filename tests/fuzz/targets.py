@@ -27,8 +27,11 @@ from orchestrator.engines.vllm import sizing
 from orchestrator.facts.gather import Facts, every
 from orchestrator.facts.source import Asked, Said
 from orchestrator.hosts.answers import Program, read_line
-from orchestrator.on_host import gpu_memory, in_use, inspect_checkpoint, listeners, state, verify
-from orchestrator.on_host.shards import Broken, shard_tensors
+from orchestrator.on_host.checkpoint.shards import Broken, shard_tensors
+from orchestrator.on_host.ports import listeners
+from orchestrator.on_host.processes import gpu_memory, in_use
+from orchestrator.on_host.programs import inspect_checkpoint, verify
+from orchestrator.on_host.state import state
 from orchestrator.patches.catalogue import load_all
 from orchestrator.patches.patch import Patch
 from orchestrator.playbook import playbook

@@ -20,7 +20,7 @@ def test_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     shipped = ship._source
 
     def source(module: str) -> str:
-        ours = PROGRAMS / f"{module}.py"
+        ours = PROGRAMS / f"{module.removeprefix('programs.')}.py"
         return ours.read_text() if ours.is_file() else shipped(module)
 
     monkeypatch.setattr(ship, "_source", source)

@@ -152,7 +152,7 @@ class TestScript:
         assert "fail failed on" in caught.value.message
         assert "KeyError: 'missing'" in caught.value.message
         assert isinstance(caught.value.__cause__, HostTraceback)
-        assert "<orchestrator.on_host.fail>" in str(caught.value.__cause__)
+        assert "<orchestrator.on_host.programs.fail>" in str(caught.value.__cause__)
 
     def test_no_answer(self, host: Host, private: bool) -> None:
         with pytest.raises(HostError) as caught:

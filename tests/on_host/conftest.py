@@ -18,7 +18,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host import launch, launches, makers, procs, shared_memory, stop
+from orchestrator.on_host.processes import makers, procs
+from orchestrator.on_host.programs import launch, stop
+from orchestrator.on_host.removing import shared_memory
+from orchestrator.on_host.state import launches
 from tests.waiting import eventually
 
 STAND_IN = Path(__file__).with_name("stand_in.py")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from orchestrator.hosts import ship
-from orchestrator.on_host import launches
+from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually

@@ -9,7 +9,7 @@ import safetensors
 
 from orchestrator.checkpoint.architecture import read
 from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
-from orchestrator.on_host import verify
+from orchestrator.on_host.programs import verify
 from orchestrator.rehearsal import flagship
 
 

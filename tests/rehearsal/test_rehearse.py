@@ -17,7 +17,7 @@ import pytest
 
 from orchestrator.cli import main
 from orchestrator.launch import progress
-from orchestrator.on_host import procs
+from orchestrator.on_host.processes import procs
 from orchestrator.rehearsal import faults
 from tests.waiting import PATIENCE_SECONDS, running
 

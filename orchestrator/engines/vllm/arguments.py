@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from orchestrator.engines.options import OptionValue
-from orchestrator.on_host.secrets import brief
+from orchestrator.on_host.secrets.secrets import brief
 
 NAME = re.compile(r"[a-z][a-z0-9-]*(\.[A-Za-z0-9_.-]+)?")
 """A long option without its dashes; what follows a dot is a key inside a JSON option (kernel-config.x)."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.engines.vllm.arguments import abbreviates, canonical, leaves, options
-from orchestrator.on_host.secrets import redact
+from orchestrator.on_host.secrets.secrets import redact
 
 TRUST = "trust-remote-code"
 OPEN = "listen-openly"

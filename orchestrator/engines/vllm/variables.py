@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.on_host.secret_names import is_secret
+from orchestrator.on_host.secrets.names import is_secret
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PERSONAL = re.compile(

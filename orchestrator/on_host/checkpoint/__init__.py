@@ -1,0 +1,1 @@
+"""The files of a checkpoint, and how they come from the Hub."""

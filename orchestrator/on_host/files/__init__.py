@@ -1,0 +1,1 @@
+"""Reading what somebody else may have put in a file's place."""

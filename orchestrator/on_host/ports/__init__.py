@@ -1,0 +1,1 @@
+"""What listens on this machine, and what it answers."""

@@ -1,0 +1,1 @@
+"""What lives on this machine, and what it holds."""

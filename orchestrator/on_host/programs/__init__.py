@@ -1,0 +1,1 @@
+"""What the controller asks for: each has a `main`."""

@@ -1,0 +1,31 @@
+"""What does the host know about how a launch ended?"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from orchestrator.on_host.processes import oom
+from orchestrator.on_host.refusal import Refusal
+from orchestrator.on_host.state import launches
+from orchestrator.on_host.state.state import boot_id, known_folder
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Look at launch request["launch"] of request["playbook"]; changes nothing.
+
+    Answers {exit_code, rebooted: whether the machine was started anew since, oom_kills: {group, machine} since the
+    launch began, null for what cannot be told, kernel: [{pid, name, text}] that the kernel's log says were
+    killed since then, null where it cannot be read}.
+    """
+    launch = launches.load(known_folder(request["playbook"]), request["launch"])
+    if launch is None:
+        raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")
+    rebooted = launch.boot_id != boot_id()
+    began = (launch.start_time or 0) / os.sysconf("SC_CLK_TCK")
+    return {
+        "exit_code": launch.exit_code(),
+        "rebooted": rebooted,
+        "oom_kills": oom.since(None if rebooted else launch.record.get("oom_kills_before")),
+        "kernel": None if rebooted else oom.log(began),
+    }

@@ -1,0 +1,109 @@
+"""What does the planner need to know about a checkpoint's folder, in one round trip?"""
+
+from __future__ import annotations
+
+import base64
+import os
+from typing import Any
+
+from orchestrator.on_host.checkpoint import code_files
+from orchestrator.on_host.checkpoint.shards import TEXT_LIMIT, inside
+from orchestrator.on_host.files import regular_file
+from orchestrator.on_host.programs.verify import INDEX
+from orchestrator.on_host.state import last_download, state
+
+CONFIGS = ("config.json", "hf_quant_config.json", "generation_config.json")
+LIMIT = 16 << 20
+"""Bytes of a config file above which it is named as too large instead of sent."""
+_LARGEST = 1 << 62
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Describe `folder`; with `playbook`, its manifest too where it was written for this folder."""
+    folder = os.path.realpath(os.path.expanduser(request["folder"]))
+    there = os.path.isdir(folder)
+    names = sorted(os.listdir(folder)) if there and os.access(folder, os.R_OK | os.X_OK) else []
+    owner = os.stat(folder).st_uid if there else None
+    configs, unreadable = _configs(folder, names)
+    return {
+        "exists": there,
+        "folder": folder,
+        "owner_uid": owner,
+        "owned_by_us": owner == os.geteuid(),
+        "writable": os.access(folder if there else _nearest(folder), os.W_OK | os.X_OK),
+        "symlinks": {
+            name: os.readlink(os.path.join(folder, name))
+            for name in names
+            if os.path.islink(os.path.join(folder, name))
+        },
+        "configs": configs,
+        "unreadable": unreadable,
+        "index": _index(folder, names),
+        "code": code_files.describe(folder) if there else None,
+        "disk": _disk(folder),
+        "manifest": _manifest(request.get("playbook"), folder),
+    }
+
+
+def _configs(folder: str, names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The bytes of the config files (base64), and of those that cannot be read why."""
+    found: dict[str, str] = {}
+    unreadable: dict[str, str] = {}
+    for name in CONFIGS:
+        if name not in names:
+            continue
+        try:
+            data = regular_file.read(os.path.join(folder, name), LIMIT)
+        except regular_file.Unfit as why:
+            unreadable[name] = str(why)
+        else:
+            found[name] = base64.b64encode(data).decode("ascii")
+    return found, unreadable
+
+
+def _index(folder: str, names: list[str]) -> dict[str, Any] | None:
+    """The index's `total_size` (bytes, None where it names none) and which shards are there."""
+    if INDEX not in names:
+        return None
+    index = regular_file.read_json(os.path.join(folder, INDEX), TEXT_LIMIT)
+    try:
+        shards = sorted({name for name in index["weight_map"].values() if inside(name)})
+        total = (index.get("metadata") or {}).get("total_size")
+    except (KeyError, TypeError, AttributeError):
+        return {"total_size": None, "shards": [], "present": [], "missing": [], "broken": True}
+    present = [name for name in shards if os.path.isfile(os.path.join(folder, name))]
+    missing = [name for name in shards if name not in present]
+    return {
+        "total_size": _size(total),
+        "shards": shards,
+        "present": present,
+        "missing": missing,
+        "broken": False,
+    }
+
+
+def _size(told: Any) -> int | None:
+    """Bytes, where the number can be that: JSON knows 1e999, and Python reads Infinity and NaN too."""
+    number = isinstance(told, (int, float)) and not isinstance(told, bool)
+    return int(told) if number and 0 < told < _LARGEST else None
+
+
+def _nearest(folder: str) -> str:
+    while not os.path.exists(folder):
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _disk(folder: str) -> dict[str, int]:
+    figures = os.statvfs(_nearest(folder))
+    return {
+        "free_bytes": figures.f_bavail * figures.f_frsize,
+        "total_bytes": figures.f_blocks * figures.f_frsize,
+    }
+
+
+def _manifest(playbook: str | None, folder: str) -> dict[str, Any] | None:
+    if playbook is None:
+        return None
+    found = last_download.read(state.known_folder(playbook) / "download", folder)
+    return found if found and found.get("machine") == state.machine_id() else None

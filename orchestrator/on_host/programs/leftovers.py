@@ -1,0 +1,35 @@
+"""What of a deployment lives on, and how much GPU memory does it hold?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.on_host.processes import gpu_memory, procs
+from orchestrator.on_host.state import launches
+from orchestrator.on_host.state.state import boot_id, known_folder
+
+
+def main(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Look at the launch of request["playbook"] that lives, else at the latest; changes nothing.
+
+    Answers {launch, supervised: whether its supervisor lives, processes: [{pid, name, gpu_mib}], cards: {uuid: MiB}
+    that it holds}, MiB null or 0 where they are not known; null where nothing lives and no memory is held.
+    """
+    at = launches.table()
+    launch = launches.choose(known_folder(request["playbook"]), None, at)
+    if launch is None or launch.boot_id != boot_id():
+        return None
+    supervisor = launches.supervisor(launch, at)
+    living = [one for one in launches.members(launch, at) if supervisor is None or one.pid != supervisor.pid]
+    held = gpu_memory.held([one.pid for one in living], launch.record.get("gpu_before_mib"))
+    if not living and not held["cards"]:
+        return None
+    return {
+        "launch": launch.number,
+        "supervised": supervisor is not None,
+        "processes": [
+            {"pid": one.pid, "name": procs.name(one), "gpu_mib": held["processes"].get(one.pid)}
+            for one in living
+        ],
+        "cards": held["cards"],
+    }

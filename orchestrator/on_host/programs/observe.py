@@ -1,0 +1,102 @@
+"""How is this deployment now?"""
+
+from __future__ import annotations
+
+import stat
+import time
+from typing import Any
+
+from orchestrator.on_host.ports import endpoint, listeners
+from orchestrator.on_host.processes import procs
+from orchestrator.on_host.removing import shared_memory
+from orchestrator.on_host.state import launches
+from orchestrator.on_host.state.state import boot_id, known_folder, machine_id, records
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """Everything that can be told in one round trip; changes nothing, but notes what it saw of a launch.
+
+    request: playbook, port, host, model, api_key, launch (null: the one that lives, else the latest). A launch
+    that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
+    Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
+    exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
+    health: status or null, models: [id], listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
+    shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
+    supervisor's; members may live on without it.
+    """
+    state = known_folder(request["playbook"])
+    at = launches.table()
+    launch = launches.choose(state, request.get("launch"), at)
+    members = launches.look(launch, at)[0] if launch else []
+    command = launch.command() if launch else None
+    asked = {
+        "host": request.get("host") or "127.0.0.1",
+        "port": request["port"],
+        "model": request.get("model"),
+    }
+    place = (_place(command) if command and members else None) or asked
+    host, port = place["host"], place["port"]
+    health = endpoint.health(host, port, timeout=2.0)
+    models = None
+    if health == 200:
+        models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
+    listener = listeners.who(endpoint.reachable(host), port, [one.pid for one in members])
+    if listener and not listener["ours"]:
+        listener["free_port"] = listeners.free_port(port)
+    return {
+        "launch": launch.number if launch else None,
+        "process": _process(launch, members, at) if launch else None,
+        "command": command,
+        "endpoint": place,
+        "log": _log(launch) if launch else None,
+        "health": health,
+        "models": models or [],
+        "listener": listener,
+        "shm": _shared_memory(members),
+        "journal": records(state),
+        "machine": machine_id(),
+        "boot_id": boot_id(),
+    }
+
+
+def _place(command: dict[str, Any]) -> dict[str, Any] | None:
+    """Where a launch was started to answer, as far as its record says so."""
+    place = (command.get("note") or {}).get("endpoint")
+    if not isinstance(place, dict) or "model" not in place or not isinstance(place.get("host"), str):
+        return None
+    port = place.get("port")
+    return place if isinstance(port, int) and 0 < port < 1 << 16 else None
+
+
+def _process(launch: launches.Launch, members: list[procs.Process], at: launches.Table) -> dict[str, Any]:
+    started_at = launch.record.get("started_at")
+    return {
+        "alive": launches.supervisor(launch, at) is not None,
+        "pid": launch.pid,
+        "started_at": started_at if isinstance(started_at, str) else None,
+        "members": [
+            {"pid": one.pid, "name": procs.name(one), "rss_bytes": procs.resident_bytes(one.pid)}
+            for one in members
+        ],
+        "exit_code": launch.exit_code(),
+    }
+
+
+def _log(launch: launches.Launch) -> dict[str, Any] | None:
+    try:
+        status = launch.log.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(
+        status.st_mode
+    ):  # `tail` would wait for a pipe, and never come to the end of a device
+        return None
+    silent = max(0.0, time.time() - status.st_mtime)
+    return {"path": str(launch.log), "bytes": status.st_size, "silent_seconds": round(silent, 1)}
+
+
+def _shared_memory(members: list[procs.Process]) -> dict[str, int]:
+    entries = shared_memory.entries()
+    held = shared_memory.holders(entries, [one.pid for one in members])
+    sizes = [one.bytes for one in entries if one.name in held]
+    return {"entries": len(sizes), "bytes": sum(sizes)}

@@ -1,0 +1,178 @@
+"""How is everything of a launch ended, and nothing else?"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from orchestrator.on_host.processes import gpu_memory, makers, procs
+from orchestrator.on_host.refusal import Refusal
+from orchestrator.on_host.removing import shared_memory
+from orchestrator.on_host.state import launches
+from orchestrator.on_host.state.state import append, at_work, boot_id, state_folder
+
+ORPHANS_GRACE_SECONDS = 1.0
+"""vLLM's workers without their API server ignore TERM (seen with 0.32): waiting for them is in vain."""
+RECORDING_SECONDS = 2.0
+"""How long the supervisor may take to record the exit status once its engine is gone."""
+
+
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """End a launch and clean up after it; harmless when nothing of it lives.
+
+    request: playbook, launch (null: the one that lives, else the latest), grace_seconds after TERM,
+    kill_seconds after KILL, remove_shm, consented_shm (names of entries that may go though they are not
+    known to be ours), wait_gpu_seconds, by_person (for the journal). Answers {launch, ended: [{pid, name}],
+    killed: how many needed KILL, exit_code, left: [{pid, name}] (they write into its log, are not known to be its own, and
+    live on), shm_removed: [{name, bytes}], shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds};
+    launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
+    Refusal("will_not_die") when something survives KILL or may not be ended by this user.
+    """
+    state = state_folder(request["playbook"])
+    with at_work(state):
+        return _stop(request, state)
+
+
+def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
+    began = time.monotonic()
+    number = request.get("launch")
+    launch = launches.choose(state, number, launches.table())
+    if launch is None:
+        if number is not None:
+            raise Refusal("no_launch", f"there is no launch {number} on this machine")
+        return _answer(None, None, [], [], [], None, began)
+    ending = Ending(launch)
+    survivors = ending.run(request["grace_seconds"], request["kill_seconds"])
+    if survivors:
+        who = ", ".join(f"pid {one.pid} ({procs.name(one)}, state {one.state})" for one in survivors)
+        append(state, {"action": "stop_failed", "launch": launch.number, "survivors": who})
+        raise Refusal("will_not_die", f"KILL does not end launch {launch.number}: {who}")
+    removed: list[shared_memory.Entry] = []
+    kept: list[tuple[shared_memory.Entry, str]] = []
+    if request.get("remove_shm", True):
+        claim = shared_memory.Claim(
+            uid=os.getuid(),
+            held=ending.launch.shm_held(boot_id()),
+            before=launch.shm_before(boot_id()),
+            ended=None if ending.seen else launch.ended_at(),
+            consented=frozenset(request.get("consented_shm") or ()),
+            makers=tuple(makers.living(os.getuid(), shared_memory.FOLDER)),
+            unseen=shared_memory.shared_with_unseen(),
+        )
+        removed, kept = shared_memory.clean(claim)
+    gpu = None
+    if request.get("wait_gpu_seconds"):
+        before = launch.record.get("gpu_before_mib")
+        gpu = gpu_memory.wait(set(ending.seen), before, request["wait_gpu_seconds"])
+    left = launches.writers(launch, launches.table())
+    answer = _answer(launch, ending, left, removed, kept, gpu, began)
+    brief = {"shm_removed": [one.name for one in removed], "shm_kept": len(kept)}
+    append(state, {"action": "stop", **answer, **brief, "by_person": bool(request.get("by_person"))})
+    return answer
+
+
+def _answer(
+    launch: launches.Launch | None,
+    ending: Ending | None,
+    left: list[procs.Process],
+    removed: list[shared_memory.Entry],
+    kept: list[tuple[shared_memory.Entry, str]],
+    gpu: dict[str, Any] | None,
+    began: float,
+) -> dict[str, Any]:
+    seen = ending.seen if ending else {}
+    return {
+        "launch": launch.number if launch else None,
+        "ended": [{"pid": pid, "name": name} for pid, name in sorted(seen.items())],
+        "killed": len(ending.killed) if ending else 0,
+        "exit_code": launch.exit_code() if launch else None,
+        "left": [{"pid": process.pid, "name": procs.name(process)} for process in left],
+        "shm_removed": [{"name": one.name, "bytes": one.bytes} for one in removed],
+        "shm_kept": [
+            {
+                "name": one.name,
+                "bytes": one.bytes,
+                "reason": reason,
+                "doubtful": reason.startswith(shared_memory.DOUBT),
+            }
+            for one, reason in kept
+        ],
+        "gpu": gpu,
+        "seconds": round(time.monotonic() - began, 3),
+    }
+
+
+class Ending:
+    """The ending of one launch: who was seen, who needed KILL."""
+
+    def __init__(self, launch: launches.Launch) -> None:
+        self.launch = launch
+        self.seen: dict[int, str] = {}
+        self.killed: set[int] = set()
+        self._asked: set[int] = set()
+
+    def run(self, grace_seconds: float, kill_seconds: float) -> list[procs.Process]:
+        """TERM, wait, KILL; gives back who lives on.
+
+        The supervisor is spared as long as it may take to record the exit status of its engine.
+        """
+        if launches.supervisor(self.launch, launches.table()) is None:
+            grace_seconds = min(grace_seconds, ORPHANS_GRACE_SECONDS)
+        self._until_gone(self._engine, self._terminate, grace_seconds)
+        self._until_gone(self._engine, self._kill, kill_seconds)
+        self._until_gone(self._everyone, lambda _: None, RECORDING_SECONDS)
+        return self._until_gone(self._everyone, self._kill, RECORDING_SECONDS)
+
+    def _everyone(self) -> list[procs.Process]:
+        return self._look(launches.table())
+
+    def _engine(self) -> list[procs.Process]:
+        at = launches.table()
+        supervisor = launches.supervisor(self.launch, at)
+        return [one for one in self._look(at) if supervisor is None or one.pid != supervisor.pid]
+
+    def _look(self, at: launches.Table) -> list[procs.Process]:
+        """The living members; what they hold is noted while they still hold it."""
+        living, self.launch = launches.look(self.launch, at)
+        self.seen.update((one.pid, procs.name(one)) for one in living if one.pid not in self.seen)
+        return living
+
+    def _until_gone(
+        self,
+        who: Callable[[], list[procs.Process]],
+        act: Callable[[list[procs.Process]], None],
+        seconds: float,
+    ) -> list[procs.Process]:
+        """Act on those who live, again on whoever appears; gives back who lives when the time is over."""
+        give_up = time.monotonic() + seconds
+        while True:
+            living = who()
+            left = give_up - time.monotonic()
+            if not living or left <= 0:
+                return living
+            act(living)
+            procs.wait_for_end(living, min(left, 1.0))
+
+    def _terminate(self, living: list[procs.Process]) -> None:
+        """Ask the engine, which then ends its own workers; ask those too whom it left behind when it went."""
+        pids = {one.pid for one in living}
+        for one in living:
+            if one.parent not in pids and one.pid not in self._asked:
+                _send(one, signal.SIGTERM)
+                self._asked.add(one.pid)
+
+    def _kill(self, living: list[procs.Process]) -> None:
+        for one in living:
+            if _send(one, signal.SIGKILL):
+                self.killed.add(one.pid)
+
+
+def _send(one: procs.Process, number: signal.Signals) -> bool:
+    try:
+        return procs.send(one, number)
+    except PermissionError:  # it became another user's; it is named among those who live on
+        return False

@@ -1,0 +1,1 @@
+"""What may be taken away, and how it goes."""

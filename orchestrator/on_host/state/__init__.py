@@ -1,0 +1,1 @@
+"""What a deployment left on record here."""

@@ -1,0 +1,26 @@
+"""What did the last download fetch into a folder?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from orchestrator.on_host.state import state
+
+
+def read(room: Path, folder: str) -> dict[str, Any] | None:
+    """The manifest that `hub_fetch` left in `room`; None where it is of another folder, or no manifest."""
+    found = state.read_json(room / "manifest.json")
+    if not isinstance(found, dict) or found.get("folder") != folder:
+        return None
+    files = found.get("files") or {}
+    sound = isinstance(files, dict) and all(_is_file(entry) for entry in files.values())
+    return {**found, "files": files} if sound else None
+
+
+def _is_file(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("size"), (int, type(None)))
+        and all(isinstance(entry.get(key), (str, type(None))) for key in ("sha256", "blob"))
+    )

@@ -1,0 +1,98 @@
+"""Whom the kernel killed for want of memory: its counters in both versions of control groups, and its log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.on_host.processes import oom
+
+KERNEL = """\
+[   10.000000] Out of memory: Killed process 99 (old) total-vm:1kB
+[   99.900000] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0
+[  100.500000] Memory cgroup out of memory: Killed process 812 (VLLM::Worker_TP) total-vm:9kB, anon-rss:8kB, UID:0
+[  101.250000] gpu7 kernel: Out of memory: Kill process 813 (python (3)) score 900 or sacrifice child
+Out of memory: Killed process 814, UID 1000, (ray) total-vm:1kB
+[  102.000000] nvidia-modeset: Loading
+"""
+
+
+def test_the_kernels_log() -> None:
+    found = oom.parse(KERNEL, 100.0)
+    assert [(kill["pid"], kill["name"]) for kill in found] == [
+        (812, "VLLM::Worker_TP"),
+        (813, "python (3"),
+        (814, "ray"),
+    ]
+    assert found[0]["text"].startswith("Memory cgroup out of memory: Killed process 812")
+    assert len(oom.parse(KERNEL, 5.0)) == 4
+    assert oom.parse("", 0.0) == []
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A /proc and a /sys/fs/cgroup of the test's own, with a machine that killed three processes so far."""
+    monkeypatch.setattr(oom, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(oom, "CGROUPS", tmp_path / "cgroup")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    (tmp_path / "proc/vmstat").write_text("nr_free_pages 1\noom_kill 3\n")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("told", "file"),
+    [
+        (
+            "0::/user.slice/user-1000.slice/session-5.scope\n",
+            "user.slice/user-1000.slice/session-5.scope/memory.events",
+        ),
+        ("0::/\n", "memory.events"),
+        ("5:cpu,memory:/docker/abc\n0::/docker/abc\n", "memory/docker/abc/memory.oom_control"),
+        ("5:cpu:/docker/abc\n4:memory:/\n", "memory/memory.oom_control"),
+    ],
+)
+def test_the_counter_of_the_own_group(machine: Path, told: str, file: str) -> None:
+    (machine / "proc/self/cgroup").write_text(told)
+    counter = machine / "cgroup" / file
+    counter.parent.mkdir(parents=True)
+    counter.write_text("low 0\noom 4\noom_kill 1\noom_group_kill 0\n")
+    before = oom.counts()
+    assert before == {"group": {"path": str(counter), "kills": 1}, "machine": 3}
+    counter.write_text("oom 6\noom_kill 3\n")
+    assert oom.since(before) == {"group": 2, "machine": 0}
+    counter.unlink()
+    assert oom.since(before) == {"group": None, "machine": 0}
+
+
+def test_where_nobody_counts(machine: Path) -> None:
+    (machine / "proc/vmstat").unlink()
+    before = oom.counts()
+    assert before == {"group": None, "machine": None}
+    assert oom.since(before) == oom.since(None) == {"group": None, "machine": None}
+
+
+@pytest.mark.parametrize(
+    ("dmesg", "journalctl", "pids"),
+    [
+        ("cat KERNEL", "exit 1", [812, 813, 814]),
+        (
+            "echo 'read kernel buffer failed: Operation not permitted' >&2; exit 1",
+            "cat KERNEL",
+            [812, 813, 814],
+        ),
+        ("true", "cat KERNEL", []),
+        ("exit 1", "true", None),  # whoever may not read the journal sees an empty one
+        ("exit 1", "exit 1", None),
+    ],
+)
+def test_who_can_read_the_kernels_log(
+    dmesg: str, journalctl: str, pids: list[int] | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").write_text(KERNEL)
+    for name, body in (("dmesg", dmesg), ("journalctl", journalctl)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body.replace('KERNEL', str(tmp_path / 'log'))}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = oom.log(100.0)
+    assert (None if found is None else [kill["pid"] for kill in found]) == pids

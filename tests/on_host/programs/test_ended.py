@@ -1,0 +1,38 @@
+"""What the host knows of a launch's end. Engines are stand-ins (stand_in.py)."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from orchestrator.on_host.processes import oom
+from orchestrator.on_host.programs import ended
+from orchestrator.on_host.refusal import Refusal
+from orchestrator.on_host.state import launches
+from tests.on_host.conftest import Deployments, stand_in
+from tests.waiting import eventually
+
+
+def test_a_killed_engine(deployments: Deployments, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oom, "log", lambda began: [{"pid": 1, "name": "x", "text": f"{began > 0}"}])
+    one = deployments.launch(stand_in(signal=int(signal.SIGKILL)))
+    eventually(lambda: one.exit_code() is not None)
+    told = ended.main({"playbook": "tiny", "launch": 1})
+    assert (told["exit_code"], told["rebooted"]) == (137, False)
+    assert told["kernel"] == [{"pid": 1, "name": "x", "text": "True"}]
+    assert told["oom_kills"] == oom.since(oom.counts())
+
+
+def test_another_boot_tells_nothing_of_it(deployments: Deployments, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployments.launch(stand_in(exit=3))
+    monkeypatch.setattr(ended, "boot_id", lambda: "another")
+    told = ended.main({"playbook": "tiny", "launch": 1})
+    assert told["rebooted"]
+    assert (told["oom_kills"], told["kernel"]) == ({"group": None, "machine": None}, None)
+
+
+def test_a_launch_that_never_was(deployments: Deployments) -> None:
+    with pytest.raises(Refusal):
+        ended.main({"playbook": "tiny", "launch": 7})
+    assert launches.numbers(deployments.folder()) == []
