@@ -89,7 +89,6 @@ class History:
     "" stands for a record that does not say which."""
     cleaned: bool = True
     """Whether the last launch was stopped and what it left was cleaned."""
-    machine: str | None = None
     trusted: tuple[Trusted, ...] = ()
     """Oldest first."""
 
@@ -118,8 +117,6 @@ def fold(records: Iterable[Mapping[str, Any]]) -> History:
         step = _STEPS.get(str(record.get("action")))
         if step is not None:
             history = step(history, record)
-        machine = record.get("machine")
-        history = replace(history, machine=machine if isinstance(machine, str) else history.machine)
     return history
 
 

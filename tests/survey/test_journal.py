@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.report.history import words
-from orchestrator.survey.journal import FileChange, History, Outcome, fold, sound, usual_seconds
+from orchestrator.survey.journal import (
+    AppliedPatch,
+    FileChange,
+    History,
+    Outcome,
+    Trusted,
+    fold,
+    sound,
+    usual_seconds,
+    was_healthy,
+)
 
 
 def patch(**more: Any) -> dict[str, Any]:
@@ -92,6 +102,118 @@ def test_each_folder_has_its_own_patches() -> None:
     assert [one.folder for one in left.applied] == ["/models/a"]
 
 
+def test_a_patch_is_remembered_with_what_it_was_for_and_when() -> None:
+    asked = patch(cause="ValueError: x", way="remove /kv_cache_scheme", files=[])
+    (applied,) = fold([launch(3), asked]).applied
+    expected = AppliedPatch("fp8-kv-mla", "/models/k", cause="ValueError: x", way=asked["way"], launch=3)
+    assert applied == expected
+    assert fold([patch()]).applied == (
+        AppliedPatch("fp8-kv-mla", "/models/k", files=(FileChange("config.json", "a", "b"),)),
+    )
+    assert fold([{"action": "patch", "patch": "p", "folder": "/m"}]).applied == (AppliedPatch("p", "/m"),)
+
+
+def test_a_patch_put_on_again_stays_confirmed_and_adds_to_its_settings() -> None:
+    before = [launch(1), patch(flags={"--x": "1"}, environment={"A": "1"}), launch(2), outcome(2, "healthy")]
+    (applied,) = fold([*before, patch(flags={"--y": None}, environment={"B": "2"})]).applied
+    assert applied.confirmed
+    assert applied.flags == {"--x": "1", "--y": None}
+    assert applied.environment == {"A": "1", "B": "2"}
+
+
+def test_the_ways_of_each_patch_are_counted_apart_and_in_order() -> None:
+    records = [
+        patch(way="a"),
+        {"action": "revert", "patch": "fp8-kv-mla"},
+        patch(way="b"),
+        patch(patch="other", way="c"),
+    ]
+    assert fold(records).tried == {"fp8-kv-mla": ("a", "b"), "other": ("c",)}
+
+
+def test_a_launch_needs_cleaning_until_it_is_stopped() -> None:
+    assert fold([]).cleaned
+    assert fold([launch(1)]).cleaned is False
+    assert fold([launch(1), outcome(1, "failed")]).cleaned is False
+    assert fold([launch(1), {"action": "stop"}]).cleaned is True
+
+
+def test_a_launch_that_is_stopped_was_stopped_unless_it_had_failed_before() -> None:
+    stop = {"action": "stop"}
+    assert fold([launch(1), stop]).outcome == Outcome(1, "stopped")
+    assert fold([launch(1), outcome(1, "healthy"), stop]).outcome == Outcome(1, "stopped")
+    assert fold([launch(1), outcome(1, "failed"), stop]).outcome == Outcome(1, "failed", "ValueError: x")
+    assert fold([stop]).outcome is None
+
+
+def test_how_a_launch_failed_is_told_with_the_patch_that_knew_it() -> None:
+    record = {"action": "outcome", "launch": 1, "result": "hang", "finding": "nccl-hang"}
+    assert fold([launch(1), record]).outcome == Outcome(1, "hang", "", "nccl-hang")
+
+
+def killed(number: int) -> dict[str, Any]:
+    return {**outcome(number, "failed"), "from_outside": True}
+
+
+def test_launches_killed_from_outside_are_counted_once_each_within_an_incident() -> None:
+    once = [launch(1), killed(1)]
+    assert (fold(once).killed, fold(once).outcome) == (1, Outcome(1, "failed", "ValueError: x", None, True))
+    assert fold([*once, killed(1)]).killed == 1  # looked at a second time
+    assert fold([*once, launch(2), outcome(2, "failed")]).killed == 1
+    twice = [*once, launch(2), killed(2)]
+    assert fold(twice).killed == 2
+    by_person = {"action": "stop", "by_person": True}
+    assert fold([*twice, by_person]).killed == 0
+    assert fold([*twice, launch(3), outcome(3, "healthy")]).killed == 0
+    assert fold([*twice, {"action": "revert", "patch": "p", "by_person": True}]).killed == 0
+
+
+def test_a_person_who_reverts_starts_a_new_incident_and_a_remedy_that_is_taken_back_does_not() -> None:
+    records = [launch(1), outcome(1, "failed"), patch(), launch(2)]
+    revert = {"action": "revert", "patch": "fp8-kv-mla"}
+    undone = fold([*records, revert])
+    assert (undone.attempts, undone.applied, undone.tried) == (2, (), {"fp8-kv-mla": ("",)})
+    undone = fold([*records, patch(patch="other"), {**revert, "by_person": True}])
+    assert (undone.attempts, [one.patch for one in undone.applied], undone.tried) == (0, ["other"], {})
+
+
+def test_a_person_who_stops_may_try_every_way_again() -> None:
+    assert fold([patch(), {"action": "stop", "by_person": True}]).tried == {}
+
+
+CONSENT = {
+    "action": "consent",
+    "consent": "trust-remote-code",
+    "repository": "org/model",
+    "revision": "main",
+    "commit": "c0ffee",
+    "code": {"modeling.py": "5ad"},
+}
+
+
+def test_code_is_trusted_as_it_was_shown_and_nothing_else_counts_as_trust() -> None:
+    trusted = Trusted("org/model", "main", "c0ffee", {"modeling.py": "5ad"})
+    by_hand = Trusted("org/model", "main", None, {"modeling.py": "5ad"})
+    assert fold([CONSENT]).trusted == (trusted,)
+    assert fold([CONSENT, {**CONSENT, "commit": None}]).trusted == (trusted, by_hand)
+    assert fold([{**CONSENT, "consent": "open-port"}]).trusted == ()
+    assert fold([{key: value for key, value in CONSENT.items() if key != "code"}]).trusted == ()
+
+
+def test_a_launch_was_healthy_if_a_completion_ever_came_out_of_it() -> None:
+    records = [launch(1), outcome(1, "healthy"), launch(2), outcome(2, "failed")]
+    assert was_healthy(records, 1)
+    assert not was_healthy(records, 2)
+    assert not was_healthy([], 1)
+    assert was_healthy([*records[:2], {"action": "stop"}, outcome(1, "failed")], 1)
+    assert was_healthy([launch(1), {"note": 1}, outcome(1, "healthy"), "x"], 1)  # type: ignore[list-item]
+
+
+def test_a_number_that_was_given_again_is_another_launch() -> None:
+    """The state folder was removed, and the journal kept."""
+    assert not was_healthy([launch(1), outcome(1, "healthy"), launch(1), outcome(1, "failed")], 1)
+
+
 def test_records_of_another_kind_change_nothing() -> None:
     assert fold([launch(1), {"action": "clean"}, {"note": 1}]) == fold([launch(1)])
 
@@ -105,6 +227,14 @@ def test_how_long_a_launch_took_the_last_time() -> None:
     assert usual_seconds(records) == 180.0
     assert usual_seconds([*records, at(10, launch(2)), at(12, outcome(2, "healthy"))]) == 120.0
     assert usual_seconds([launch(1), outcome(1, "healthy")]) is None
+    here = {**launch(3), "at": "2026-02-20T21:13:00"}  # no zone: no moment to reckon with
+    assert usual_seconds([*records, here, at(14, outcome(3, "healthy"))]) == 180.0
+    assert (
+        usual_seconds(
+            [at(1, launch(1)), {"note": 1}, at(2, {"action": "stop"}), at(4, outcome(1, "healthy"))]
+        )
+        == 180.0
+    )
 
 
 GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment={"B": "1"}), launch(2)]
@@ -117,7 +247,9 @@ GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment=
         {"action": "launch", "launch": "x"},
         {"action": "launch", "launch": "7"},
         {"action": "launch", "launch": True},
+        {"action": "launch", "launch": 0},
         {"action": "launch", "launch": -1},
+        {"action": "launch", "launch": 1 << 31},
         {"action": "launch", "launch": float("inf")},
         {"action": "outcome", "launch": 2},
         {"action": "outcome", "launch": [2], "result": "healthy"},
@@ -131,6 +263,7 @@ GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment=
         patch(files=[{"name": "config.json"}]),
         patch(files=[{"name": "../../.ssh/authorized_keys", "before": "a", "after": "b"}]),
         patch(files={"name": "config.json"}),
+        patch(files=[{"name": "config.json", "before": "a", "after": "b", "symlink": 3}]),
         patch(flags=["--x"]),
         patch(flags={"--x": 3}),
         patch(environment=None),
@@ -139,6 +272,7 @@ GOOD = [launch(1), outcome(1, "failed"), patch(flags={"--a": None}, environment=
         {"action": "revert", "patch": ["fp8-kv-mla"]},
         {"action": "revert", "patch": "fp8-kv-mla", "folder": 3},
         {"action": "stop", "ended": 3},
+        {**CONSENT, "code": ["modeling.py"]},
         {"action": ["launch"], "launch": 7},
         {"action": None},
         {},

@@ -1,0 +1,182 @@
+"""How many small faults in the pure rooms would their own tests notice?
+
+    python tests/bench/mutants.py [ROOM ...] [--jobs N] [--together N] [--keep FOLDER]
+
+mutmut changes one operator, number, text or call at a time and runs the tests that reach it; a change that all of them pass
+has survived. Each room runs in a copy of the tree, with the tests beside it and none of another room's: what only
+the end of a long chain notices is not tested. Prints a line a room, and the survivors into FOLDER, with what was changed.
+Needs the extra `mutation`; the whole takes some hours of one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import json
+import operator
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TREE = ("orchestrator", "tests", "patches", "playbooks", "docs", "README.md", "pyproject.toml")
+_KILLED = {1, 2, 3, 24, 36, 152, 255, -24, -11, -9}
+_UNTESTED = {5, 33}
+"""mutmut's exit codes; a change that runs into the time limit, or ends the interpreter, was noticed."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """Files, as patterns below orchestrator/, and the tests that are to notice a fault in them."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    slow: tuple[str, ...] = ()
+    """Tests that are left out, since a change that survives would run them all."""
+
+
+ROOMS: Mapping[str, Room] = {
+    "diagnosis": Room(
+        files=("diagnosis/*.py",),
+        tests=("diagnosis",),
+        slow=(
+            "diagnosis/test_hearsay.py::test_a_healthy_server_stays_healthy_whatever_clients_write",
+            "diagnosis/test_hearsay.py::test_a_failure_keeps_its_cause_whatever_clients_wrote",
+            "diagnosis/test_hostile.py",
+            "diagnosis/test_properties.py::test_benign_lines_in_between_change_nothing",
+            "diagnosis/test_engine.py::test_a_piece_of_a_log_never_gets_another_remedy",
+        ),
+    ),
+    "patches": Room(
+        files=("patches/*.py",),
+        tests=("patches",),
+        slow=(
+            "patches/test_steps.py::test_texts_made_of_its_own_words_do_not_keep_a_shipped_expression_busy",
+        ),
+    ),
+    "plan": Room(files=("plan/*.py",), tests=("plan",)),
+    "checkpoint": Room(files=("checkpoint/*.py",), tests=("checkpoint",)),
+    "journal": Room(files=("survey/journal.py",), tests=("survey/test_journal.py",)),
+    "engines": Room(files=("engines/*.py",), tests=("engines",)),
+    "launch": Room(
+        files=("launch/vigil.py", "launch/ended.py"),
+        tests=("launch/test_vigil.py", "launch/test_ended.py"),
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """How many changes came to what; `untested` are reached by no test, `left` were not tried."""
+
+    killed: int = 0
+    survived: int = 0
+    untested: int = 0
+    left: int = 0
+
+    def __add__(self, other: Result) -> Result:
+        return Result(*map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other)))
+
+    def __str__(self) -> str:
+        tried = self.killed + self.survived + self.untested
+        share = f"{100 * self.killed / tried:7.1f}%" if tried else "-".rjust(8)
+        return f"{self.killed:8}{self.survived:10}{self.untested:10}{self.left:10}{share}"
+
+
+def settings(room: Room, only: str | None) -> str:
+    """The section of pyproject.toml that has mutmut work on one room."""
+    left_out = [f"--deselect=tests/{test}" for test in room.slow]
+    values = {
+        "source_paths": ["orchestrator"],
+        "only_mutate": [f"orchestrator/{pattern}" for pattern in ([only] if only else room.files)],
+        "also_copy": [name for name in TREE if name not in ("orchestrator", "tests", "pyproject.toml")],
+        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:randomly", "--timeout=60", *left_out],
+        "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in room.tests],
+        "timeout_multiplier": 5.0,
+        "track_dependencies": False,
+        "use_git_change_detection": False,
+    }
+    return "\n[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+
+def run(name: str, only: str | None, jobs: int, seconds: float | None, keep: Path) -> Result:
+    """Mutates one room in a copy of the tree. `keep` gets what mutmut printed and what survived."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        for part in TREE:
+            if (ROOT / part).is_dir():
+                unwanted = shutil.ignore_patterns("__pycache__")
+                shutil.copytree(ROOT / part, Path(folder, part), ignore=unwanted)
+            else:
+                shutil.copy(ROOT / part, folder)
+        with Path(folder, "pyproject.toml").open("a") as file:
+            file.write(settings(ROOMS[name], only))
+        os.chdir(folder)  # where mutmut looks for all that it reads
+        environment = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache"}
+        command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs)]
+        with (keep / f"{name}.log").open("wb") as log:
+            mutmut = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                mutmut.wait(seconds)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(mutmut.pid, signal.SIGKILL)
+        result, survivors = read()
+        os.chdir(ROOT)
+    (keep / f"{name}.txt").write_text(survivors)
+    return result
+
+
+def read() -> tuple[Result, str]:
+    """What mutmut wrote beside its copies of the files, in the folder at hand, and the changes that no test noticed."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
+
+    result, survivors = Result(), []
+    for meta in sorted(Path("mutants").glob("**/*.meta")):
+        source = str(meta.relative_to("mutants").with_suffix(""))
+        for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
+            if code is None:
+                result += Result(left=1)
+            elif code in _KILLED:
+                result += Result(killed=1)
+            else:
+                reached = code not in _UNTESTED
+                result += Result(survived=reached, untested=not reached)
+                state = "survived" if reached else "no test reaches it"
+                survivors.append(f"# {name}: {state}\n{get_diff_for_mutant(name, path=source)}\n")
+    return result, "".join(survivors)
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    asked.add_argument("room", nargs="*", choices=[[], *ROOMS])
+    asked.add_argument("--only", metavar="FILES", help="a pattern such as diagnosis/startup.py")
+    jobs = os.cpu_count() or 1
+    asked.add_argument("--jobs", type=int, default=jobs, help="changes tried at a time, in a room")
+    asked.add_argument("--together", type=int, default=1, help="rooms at a time")
+    asked.add_argument("--seconds", type=float, help="that a room may take; what is left is counted as such")
+    asked.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "survivors")
+    options = asked.parse_args()
+    keep = options.keep.resolve()
+    keep.mkdir(parents=True, exist_ok=True)
+    work = functools.partial(run, only=options.only, jobs=options.jobs, seconds=options.seconds, keep=keep)
+    names = options.room or list(ROOMS)
+    total = Result()
+    print(f"{'room':12}{'killed':>8}{'survived':>10}{'untested':>10}{'left':>10}{'share':>8}")
+    with concurrent.futures.ProcessPoolExecutor(options.together) as pool:
+        for name, result in zip(names, pool.map(work, names), strict=True):
+            print(f"{name:12}{result}", flush=True)
+            total += result
+    print(f"{'all':12}{total}\nlogs and survivors: {keep}")
+
+
+if __name__ == "__main__":
+    main()
