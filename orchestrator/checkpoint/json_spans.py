@@ -1,4 +1,4 @@
-"""How is one member of a JSON file removed or set to null while every other byte stays as it was?
+"""How is one member of a JSON file set or removed while every other byte stays as it was?
 
 `json.loads` followed by `json.dumps` is not that: it rewrites indentation, inline arrays and numbers
 such as 1e308. Here the text is only scanned for where a member begins and ends.
@@ -16,6 +16,8 @@ from orchestrator.base.errors import CheckpointError
 Path = tuple[str | int, ...]
 """Where a value stands: member names and array indexes from the top."""
 
+_GONE = object()
+"""In the place of a value: the member is not there."""
 DEEPEST = 100
 """Levels of objects and arrays inside each other; a config has ten, and Python's stack ends at some hundreds."""
 _MARK = "\ufeff"
@@ -85,30 +87,29 @@ def remove(data: bytes, path: Path, *, name: str) -> bytes:
         cut = (siblings[at - 1].end, member.end)
     else:
         cut = (parent + 1, _next_token(text, member.end))
-    return _checked(text, text[: cut[0]] + text[cut[1] :], path, name, gone=True)
+    return _checked(text, text[: cut[0]] + text[cut[1] :], path, name, _GONE)
 
 
-def set_null(data: bytes, path: Path, *, name: str) -> bytes:
-    """The file with null as the value at `path`; raises as `remove` does."""
-    text = decode(data, name=name)
-    member = _pick(text, children(text, _start(text, path[:-1], name)), path[-1], name)
-    return _checked(text, text[: member.value] + "null" + text[member.end :], path, name, gone=False)
-
-
-def add_null(data: bytes, path: Path, *, name: str) -> bytes:
-    """The file with one more member, null, at the head of the object that `path` leads into; it must not be there yet.
-
-    Raises CheckpointError("config_broken") as `remove` does.
+def put(data: bytes, path: Path, value: Any, *, name: str) -> bytes:
+    """The file with this value at `path`: in the place of what stands there, else as one more member at the head of its
+    object. Raises as `remove` does, and where there is no object for a new member.
     """
     text = decode(data, name=name)
     parent = _start(text, path[:-1], name)
     siblings = children(text, parent)
-    if text[parent] != "{" or any(child.key == path[-1] for child in siblings):
+    written = json.dumps(value, allow_nan=False)
+    if any(child.key == path[-1] and type(child.key) is type(path[-1]) for child in siblings):
+        member = _pick(text, siblings, path[-1], name)
+        after = text[: member.value] + written + text[member.end :]
+        return _checked(text, after, path, name, _exact(written))
+    if text[parent] != "{":
         raise CheckpointError("config_broken", f"{name} has no room for a new {path[-1]!r} there")
     gap = text[parent + 1 : siblings[0].start] if siblings else ""
-    member = f"{json.dumps(path[-1])}: null"
-    after = text[: parent + 1] + gap + member + ("," if siblings else "") + text[parent + 1 :]
-    return _checked(text, after, path, name, gone=False, new=True)
+    comma = "" if not siblings else "," if gap else ", "
+    after = text[: parent + 1] + gap + f"{json.dumps(path[-1])}: {written}{comma}" + text[parent + 1 :]
+    # what was added and is taken away again must leave what was there
+    _checked(after, text, path, name, _GONE)
+    return after.encode("utf-8")
 
 
 def children(text: str, start: int) -> list[Child]:
@@ -177,12 +178,9 @@ def _too_deep(text: str) -> int | None:
     return None
 
 
-def _checked(before: str, after: str, path: Path, name: str, *, gone: bool, new: bool = False) -> bytes:
-    """The bytes of `after`, once it is certain that nothing but the member at `path` changed."""
-    was, now = _exact(before), _exact(after)
-    # what was added and is taken away again must leave what was there
-    same = _edited(now, path, True) == was if new else now == _edited(was, path, gone)
-    if not same:
+def _checked(before: str, after: str, path: Path, name: str, value: Any) -> bytes:
+    """The bytes of `after`, once it is certain that nothing but the member at `path` changed: to `value`, or it is gone."""
+    if _exact(after) != _edited(_exact(before), path, value):
         raise CheckpointError(
             "config_broken", f"{name} cannot be edited without changing more than one member"
         )
@@ -203,12 +201,12 @@ def _exact(text: str) -> _Tree:
     )
 
 
-def _edited(tree: _Tree, path: Path, gone: bool) -> _Tree:
+def _edited(tree: _Tree, path: Path, value: Any) -> _Tree:
     step, rest = path[0], path[1:]
     pairs = enumerate(tree) if isinstance(tree, list) else tree[1]
     kept = [
-        (key, child if key != step else _edited(child, rest, gone) if rest else None)
+        (key, child if key != step else _edited(child, rest, value) if rest else value)
         for key, child in pairs
-        if rest or not gone or key != step
+        if rest or value is not _GONE or key != step
     ]
     return [child for _, child in kept] if isinstance(tree, list) else ("object", tuple(kept))

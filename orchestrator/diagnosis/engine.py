@@ -21,6 +21,7 @@ from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
 from orchestrator.engines.vllm.arguments import arguments_of
 from orchestrator.patches import propose
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction
 
@@ -267,7 +268,7 @@ def _finding(recognised: Recognised) -> Finding:
 
 
 def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
-    circumstances = propose.Circumstances(
+    circumstances = Circumstances(
         scene.vllm_version,
         scene.compute_cap,
         scene.gpus,
@@ -281,6 +282,7 @@ def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
         actions=ways[0].actions if ways else (),
         advice=propose.advice(recognised.patch, circumstances),
         ways=ways,
+        circumstances=circumstances,
     )
 
 

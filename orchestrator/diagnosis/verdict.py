@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Category
 from orchestrator.patches.proposal import ProposedAction, Way
 from orchestrator.patches.wanted import Confidence
@@ -47,6 +48,8 @@ class Remedy(_Frozen):
     advice: tuple[str, ...]
     ways: tuple[Way, ...] = Field(default=(), exclude=True)
     """All ways that may be taken here, mildest first."""
+    circumstances: Circumstances = Field(default=Circumstances(), exclude=True)
+    """What they were judged by; the checkpoint's files are not among it."""
 
 
 class Evidence(_Frozen):

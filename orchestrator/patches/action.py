@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from orchestrator.engines.vllm.arguments import abbreviates, canonical, leaves, remedied_name
 from orchestrator.engines.vllm.variables import remedied_variable
-from orchestrator.patches import formula
-from orchestrator.patches.wanted import Frozen, Settings, Specifier, Words, checked
+from orchestrator.on_host.checkpoint.configs import CONFIGS
+from orchestrator.patches.editable import require_editable
+from orchestrator.patches.pointer import Kind as KindOfValue
+from orchestrator.patches.pointer import Pointer
+from orchestrator.patches.wanted import Frozen, checked
+from orchestrator.patches.when import Formula, Refusal, Whens
 
 CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stale_lock")
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
@@ -22,74 +34,72 @@ Kind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
 
 
-def _formula(value: str, info: ValidationInfo) -> str:
-    return value if checked(info) else formula.check(value)
+def _one_or_more(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
 
 
-Formula = Annotated[str, AfterValidator(_formula)]
-
-
-class ConfigEdit(Frozen):
-    """One change of a checkpoint's JSON file; `path` is a JSON pointer."""
-
-    file: str
-    path: str
-    op: Literal["remove", "set"]
-    value: Any = None
-
-
-EDITS: Mapping[str, tuple[ConfigEdit, ...]] = {
-    # the sidecar's key must stay: without it vLLM refuses the checkpoint ("NVFP4 quantization requires
-    # the following fields in hf_quant_config.json")
-    "drop-kv-cache-quantisation": (
-        ConfigEdit(file="config.json", path="/quantization_config/kv_cache_scheme", op="remove"),
-        ConfigEdit(
-            file="hf_quant_config.json", path="/quantization/kv_cache_quant_algo", op="set", value=None
-        ),
-    ),
-    "restore-kv-cache-key": (
-        ConfigEdit(
-            file="hf_quant_config.json", path="/quantization/kv_cache_quant_algo", op="set", value=None
-        ),
-    ),
-}
-"""The named config edits that a patch may ask for, as what they come to in the common layout."""
-
-
-class When(Frozen):
-    """Circumstances, all of which must be known to hold: `holds` is a formula that comes out true."""
-
-    arguments: Settings = Field(default_factory=dict)
-    engine: Settings = Field(default_factory=dict)
-    vllm: Specifier | None = None
-    compute_cap: Words = ()
-    gpus: Specifier | None = None
-    holds: Formula | None = None
+_OF_CONFIG = ("file", "within", "path", "expects", "refuse", "of")
+_TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Pointers = Annotated[tuple[Pointer, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
+Kinds = Annotated[tuple[KindOfValue, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
 
 
 class Action(Frozen):
-    """One action of a remedy, or a named config edit. `consent` names the consent without which it is not taken.
+    """One action of a remedy. `consent` names the consent without which it is not taken.
 
     `value` is a text in which {name} is a group of the pattern; `formula` works a number out instead.
+
+    An edit of a config file names the `file` and its members by JSON pointers, `path`, to each of the objects `within` or
+    to the file itself; `set` gives the member a `value` of JSON, as it stands here. Of several places the first is the
+    common one, which is told where no files are known. What a member holds now is one of the kinds that it `expects`;
+    anything else, and each form that it is to `refuse`, leaves everything as it is. `of` stands for the edits of that
+    other patch.
     """
 
     kind: Kind
-    edit: str | None = None
     name: str | None = None
     op: Literal["set", "remove"] | None = None
-    value: str | None = None
+    value: Any = None
     formula: Formula | None = None
-    when: When | None = None
-    unless: When | None = None
+    file: str | None = Field(default=None, json_schema_extra={"enum": list(CONFIGS)})
+    within: Pointers = ()
+    path: Pointers = ()
+    expects: Kinds = ()
+    refuse: tuple[Refusal, ...] = ()
+    of: str | None = None
+    when: Whens = ()
+    unless: Whens = ()
     consent: Consent | None = None
+    _edits: tuple[Action, ...] = PrivateAttr(default=())
+
+    @property
+    def edits(self) -> tuple[Action, ...]:
+        """What `of` stands for, once the catalogue has looked it up."""
+        return self._edits
+
+    def standing_for(self, edits: Iterable[Action]) -> Action:
+        """The same, with what `of` stands for."""
+        found = self.model_copy()
+        found._edits = tuple(edits)
+        return found
+
+    @field_validator("value")
+    @classmethod
+    def _is_text(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.data.get("kind") != "config" and value is not None and not isinstance(value, str):
+            raise ValueError(
+                f"{value!r:.60} is no text; allowed: a text, in quotation marks where it is a number"
+            )
+        return value
 
     @model_validator(mode="after")
     def _complete(self, info: ValidationInfo) -> Action:
         if self.kind == "config":
-            if self.edit not in EDITS:
-                raise ValueError(f"config needs an edit that is known; allowed: {', '.join(EDITS)}")
+            self._edits_what_it_may(info)
         elif self.name is None:
             raise ValueError(f"{self.kind} needs a name")
+        elif strange := self.model_fields_set.intersection(_OF_CONFIG):
+            raise ValueError(f"{self.kind} knows no {min(strange)}: it is for kind: config")
         if self.kind == "cleanup" and self.name not in CLEANUPS:
             raise ValueError(f"cleanup knows no {self.name}; allowed: {', '.join(CLEANUPS)}")
         if self.kind in ("flag", "env"):
@@ -102,6 +112,25 @@ class Action(Frozen):
         if self.kind == "install" and self.consent is None:
             raise ValueError("install needs a consent; allowed: install")
         return self
+
+    def _edits_what_it_may(self, info: ValidationInfo) -> None:
+        given = self.model_fields_set
+        if self.of is not None:
+            if odd := given - {"kind", "of", "when", "unless"}:
+                raise ValueError(f"config of another patch's takes no {min(odd)}; allowed: when, unless")
+            return
+        if self.file not in CONFIGS:
+            raise ValueError(f"config needs a file; allowed: {', '.join(CONFIGS)}")
+        if not self.path or self.op is None:
+            raise ValueError("config needs a path and an op; allowed: path: /KEY, op: set or remove")
+        if ("value" in given) != (self.op == "set") or given & {"name", "formula", "consent"}:
+            raise ValueError(
+                "config set needs a value, config remove none, and neither a name, formula or consent"
+            )
+        if not checked(info):
+            for base in self.within or ("",):
+                for path in self.path:
+                    require_editable(base + path, self.value)
 
     def _touches_what_it_may(self, name: str, op: str) -> None:
         if TEMPLATE.search(name):
@@ -122,7 +151,8 @@ class Action(Frozen):
 
     def groups(self) -> set[str]:
         """The named groups of a pattern that `name` and `value` use as {group}."""
-        return {group for text in (self.name, self.value) for group in TEMPLATE.findall(text or "")}
+        texts = (self.name, self.value) if self.kind != "config" else ()
+        return {group for text in texts for group in TEMPLATE.findall(text or "")}
 
 
 class Way(Frozen):
@@ -133,8 +163,8 @@ class Way(Frozen):
     """
 
     do: Annotated[tuple[Action, ...], Field(min_length=1)]
-    when: When | None = None
-    unless: When | None = None
+    when: Whens = ()
+    unless: Whens = ()
     cost: str = ""
     conflicts: Mapping[str, str] = Field(default_factory=dict)
 

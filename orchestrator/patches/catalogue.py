@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
-from orchestrator.patches import kept
+from orchestrator.patches import kept, shared
 from orchestrator.patches.files import files_of
 from orchestrator.patches.patch import Patch
 
@@ -32,6 +32,7 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
     """The patches as `load` gives them, and the files that hold none, with what is wrong with each."""
     known, new = kept.recall(), {}
     patches: dict[str, Patch] = {}
+    origin: dict[str, Path] = {}
     broken: dict[Path, UsageError] = {}
     for folder in folders:
         files: dict[str, Path] = {}
@@ -47,8 +48,17 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
             if seal not in known:
                 new[seal] = patch
             patches.setdefault(patch.id, patch)
+            origin.setdefault(patch.id, path)
     kept.keep(new)
-    return tuple(patches[name] for name in sorted(patches)), broken
+    found = []
+    for name in sorted(patches):
+        try:
+            found.append(shared.looked_up(patches[name], patches))
+        except ValueError as error:
+            broken[origin[name]] = UsageError(
+                CODE, f"{origin[name]}:1: remedy: {error}", next_command="deploy list patches"
+            )
+    return tuple(found), broken
 
 
 def _require_name(path: Path, patch: Patch) -> None:

@@ -26,9 +26,10 @@ from orchestrator.patches import literals
 from orchestrator.patches.patch import Patch
 
 _JUDGES = (
-    "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/secrets/names.py",
-    "patches/action.py", "patches/ends.py", "patches/form.py", "patches/formula.py", "patches/literals.py", "patches/match.py",
-    "patches/patch.py", "patches/steps.py", "patches/wanted.py",
+    "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
+    "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
+    "patches/formula.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
+    "patches/steps.py", "patches/wanted.py", "patches/when.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""
 _FILES = 1000

@@ -21,8 +21,6 @@ class ProposedAction(_Frozen):
     path: str | None = None
     op: Literal["set", "remove"] | None = None
     value: Any = None
-    edit: str | None = Field(default=None, exclude=True)
-    """The named edit of which a config action is a part."""
 
     @model_serializer(mode="wrap")
     def _only_what_is_set(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -37,6 +35,8 @@ class Way(_Frozen):
     cost: str = ""
     consents: tuple[str, ...] = ()
     conflicts: Mapping[str, str] = Field(default_factory=dict)
+    number: int | None = Field(default=None, exclude=True)
+    """Which of the patch's ways it is."""
 
     @property
     def automatic(self) -> bool:

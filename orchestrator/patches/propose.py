@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.engines.vllm.arguments import remedied_name
 from orchestrator.engines.vllm.variables import of_the_engine, remedied_variable
-from orchestrator.patches import formula
-from orchestrator.patches.action import EDITS, TEMPLATE, Action, When
+from orchestrator.patches import config_edits, formula
+from orchestrator.patches.action import TEMPLATE, Action
 from orchestrator.patches.action import Way as WayOfPatch
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, Way
-from orchestrator.patches.wanted import launch_fits
 
 DEFAULTS = {"port": "8000"}
 _TOLD = {
@@ -26,41 +25,17 @@ _TOLD = {
 can write into a log, so it never looks like an option or a path elsewhere."""
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """What is known of a launch besides its failure: None where nobody said.
-
-    `engine` is the configuration that the engine printed, `arguments` its command line (names with underscores),
-    `groups` what a pattern read out of the failure.
-    """
-
-    vllm_version: str | None = None
-    compute_cap: str | None = None
-    gpus: int | None = None
-    engine: Mapping[str, str] = field(default_factory=dict)
-    arguments: Mapping[str, str] | None = None
-    groups: Mapping[str, str] = field(default_factory=dict)
-
-    def number(self, name: str) -> float | None:
-        """A number by its name: of the failure, else of the command line, else of the engine's configuration."""
-        if name == "gpus" and name not in self.groups:
-            return self.gpus
-        for source in (self.groups, self.arguments or {}, self.engine):
-            if source.get(name):
-                return formula.number(source[name])
-        return None
-
-    def allow(self, when: When) -> bool:
-        """Whether all of it is known to hold."""
-        return launch_fits(when, self) and (
-            when.holds is None or bool(formula.evaluate(when.holds, self.number))
-        )
-
-
 def ways(patch: Patch, circumstances: Circumstances) -> tuple[Way, ...]:
     """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
-    worked = (_way(way, circumstances) for way in patch.ways if _may(way, circumstances))
+    numbered = enumerate(patch.ways)
+    worked = [_way(way, circumstances, number) for number, way in numbered if circumstances.allow(way)]
     return tuple(way for way in worked if way is not None and way.actions)
+
+
+def edits_then(patch: Patch, number: int, circumstances: Circumstances) -> tuple[ProposedAction, ...]:
+    """The config edits of a way that was chosen, once its options are in: what decided instead of the files may be gone."""
+    then = _way(patch.ways[number], circumstances, number)
+    return tuple(action for action in then.actions if action.kind == "config") if then is not None else ()
 
 
 def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
@@ -73,14 +48,9 @@ def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
     return tuple(TEMPLATE.sub(told, text) for text in patch.advice)
 
 
-def _may(thing: WayOfPatch | Action, circumstances: Circumstances) -> bool:
-    return (thing.when is None or circumstances.allow(thing.when)) and not (
-        thing.unless and circumstances.allow(thing.unless)
-    )
-
-
-def _way(way: WayOfPatch, circumstances: Circumstances) -> Way | None:
-    chosen = [action for action in way.do if _may(action, circumstances)]
+def _way(way: WayOfPatch, circumstances: Circumstances, number: int) -> Way | None:
+    # where a config edit is made is a circumstance of its own
+    chosen = [action for action in way.do if action.kind == "config" or circumstances.allow(action)]
     done = [_actions(action, circumstances) for action in chosen]
     if any(actions is None for actions in done):
         return None
@@ -89,16 +59,14 @@ def _way(way: WayOfPatch, circumstances: Circumstances) -> Way | None:
         cost=way.cost,
         consents=tuple(dict.fromkeys(action.consent for action in chosen if action.consent)),
         conflicts=dict(way.conflicts),
+        number=number,
     )
 
 
 def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedAction] | None:
     """What an action comes to, None where a value of it is not known."""
     if action.kind == "config":
-        return [
-            ProposedAction(kind="config", edit=action.edit, **edit.model_dump(exclude_unset=True))
-            for edit in EDITS[action.edit or ""]
-        ]
+        return config_edits.proposed(action, circumstances)
     name = _filled(action.name or "", circumstances.groups)
     if name is None or (name != action.name and not _may_be_told(action, name, circumstances.arguments)):
         return None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from orchestrator.checkpoint.kv_quantisation import KVEdits, plan_edits, plan_restored_key, unified_diff
-from orchestrator.engines.options import Options
+from orchestrator.checkpoint.edits import Edit, Edits, carry_out, unified_diff
+from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.proposal import Way
+from orchestrator.patches.proposal import ProposedAction, Way
 
 Why = Literal["certain", "forced", "finding", "again", "possible"]
 
@@ -27,7 +28,7 @@ class Change:
     patch: Patch
     why: Why
     evidence: str
-    edits: KVEdits | None = None
+    edits: Edits | None = None
     flags: Mapping[str, str | None] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
     cleanups: tuple[str, ...] = ()
@@ -37,6 +38,8 @@ class Change:
     cost: str = ""
     way: str = ""
     """What the patch itself asked for, in one line: by this it is known again in the journal."""
+    number: int | None = None
+    """Which of the patch's ways it is."""
 
     @property
     def changes_something(self) -> bool:
@@ -65,7 +68,7 @@ class Change:
         if not self.edits:
             return {}
         before, after = self.edits.before, self.edits.after
-        return {name: unified_diff(KVEdits((), {name: before[name]}, {name: after[name]})) for name in after}
+        return {name: unified_diff(Edits((), {name: before[name]}, {name: after[name]})) for name in after}
 
     @property
     def action(self) -> str:
@@ -80,10 +83,10 @@ class Change:
 
 
 def work_out(
-    patch: Patch, *, why: Why, evidence: str, options: Options, configs: Mapping[str, bytes]
+    patch: Patch, *, why: Why, evidence: str, known: Circumstances, configs: Mapping[str, bytes]
 ) -> Change:
     """Work a patch out that no failure asked for: its mildest way."""
-    ways = propose.ways(patch, propose.Circumstances(arguments=options.texts))
+    ways = propose.ways(patch, known)
     return _change(patch, why, evidence, ways[0] if ways else Way(actions=()), configs)
 
 
@@ -94,15 +97,10 @@ def answering(way: Way, patch: Patch, *, cause: str, configs: Mapping[str, bytes
 
 def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[str, bytes]) -> Change:
     """Raises CheckpointError("config_shape" or "config_broken") where a file cannot be edited safely."""
-    edits = None
     settings: dict[str, dict[str, str | None]] = {"flag": {}, "env": {}}
     lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}
     for action in way.actions:
-        if action.kind == "config" and "config.json" in configs:
-            edits = (
-                plan_restored_key(configs) if action.edit == "restore-kv-cache-key" else plan_edits(configs)
-            )
-        elif action.kind in settings and action.name:
+        if action.kind in settings and action.name:
             settings[action.kind][action.name] = str(action.value) if action.op == "set" else None
         elif action.kind in lists and action.name:
             lists[action.kind].append(action.name)
@@ -110,12 +108,24 @@ def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[st
         patch=patch,
         why=why,
         evidence=evidence,
-        edits=edits,
+        edits=edited(way.actions, configs),
         flags=settings["flag"],
         environment=settings["env"],
         cleanups=tuple(lists["cleanup"]),
         redownloads=tuple(lists["redownload"]),
         consents=way.consents,
         cost=way.cost,
+        number=way.number,
     )
     return replace(change, way=change.action)
+
+
+def edited(actions: Iterable[ProposedAction], configs: Mapping[str, bytes]) -> Edits | None:
+    """The files with the config edits among these actions; None for none. Raises as `carry_out` does."""
+    edits = [
+        Edit(action.file or "", action.path or "", action.op or "set", action.value)
+        for action in actions
+        if action.kind == "config"
+    ]
+    # without files an edit is only told: it is worked out when they are there
+    return carry_out(configs, edits) if edits and CONFIG in configs else None

@@ -8,21 +8,24 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.checkpoint import architecture
-from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
+from orchestrator.checkpoint.edits import documents
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
 from orchestrator.engines.options import Options
 from orchestrator.engines.vllm import sizing
 from orchestrator.engines.vllm.options import MEMORY_SHARE
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
+from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.patches import propose
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.plan import gpu_room, resolve
-from orchestrator.plan.change import Change, work_out
+from orchestrator.plan.change import Change, edited, work_out
 from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.survey.survey import Survey
 
 QUANTISED = ("fp8", "nvfp4")
-CONFIG = "config.json"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
@@ -41,12 +44,26 @@ def predicted(
     cap = survey.facts.compute_cap
     source = "" if CONFIG in configs else ", by the playbook's figures"
     evidence = f"vLLM {version}, compute capability {cap}, {kind} attention, KV cache {dtype}{source}"
+    known = circumstances(playbook, survey, version, options)
     found = [
-        work_out(patch, why="certain", evidence=evidence, options=options, configs=configs)
+        work_out(patch, why="certain", evidence=evidence, known=known, configs=configs)
         for patch in patches
         if patch.predicts(version, cap, kind)
     ]
     return tuple(change for change in found if change.changes_something or CONFIG not in configs)
+
+
+def circumstances(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Circumstances:
+    """What is known of a launch before it is one; without the files the playbook's figures speak for them."""
+    configs = survey.checkpoint.configs
+    return Circumstances(
+        vllm_version=version,
+        compute_cap=survey.facts.compute_cap,
+        gpus=len(survey.facts.cards) or None,
+        arguments=options.texts,
+        attention=attention(playbook, configs),
+        documents=documents(configs) if CONFIG in configs else None,
+    )
 
 
 def with_consequences(
@@ -54,8 +71,8 @@ def with_consequences(
 ) -> tuple[tuple[Change, ...], Options, sizing.Fit]:
     """The changes with what they bring about, the options and the fit then: each spares a launch that would fail for it.
 
-    Without an explicit --kv-cache-dtype the checkpoint's own metadata decides, so it is edited in the same step
-    where it asks for the same thing. A KV cache in bf16 takes twice the bytes of FP8, so the context shrinks
+    Without an explicit option the checkpoint's own config decides, so a way that edits it where no option is set does so in
+    the same step in which it takes the option away. A KV cache in bf16 takes twice the bytes of FP8, so the context shrinks
     where it no longer fits.
     """
     changes = [_with_edits(playbook, survey, version, change, options) for change in changes]
@@ -73,13 +90,10 @@ def _with_edits(
     playbook: Playbook, survey: Survey, version: str | None, change: Change, options: Options
 ) -> Change:
     configs = survey.checkpoint.configs
-    dropped = "--kv-cache-dtype" in change.flags and change.flags["--kv-cache-dtype"] is None
-    if change.edits is not None or not dropped or CONFIG not in configs:
+    if change.edits is not None or change.number is None or None not in change.flags.values():
         return change
-    then = resolve.changed(options, (change,))
-    if not kv_dtype(playbook, configs, version, then).startswith(QUANTISED):
-        return change
-    return replace(change, edits=plan_edits(configs))
+    then = circumstances(playbook, survey, version, resolve.changed(options, (change,)))
+    return replace(change, edits=edited(propose.edits_then(change.patch, change.number, then), configs))
 
 
 def fit(

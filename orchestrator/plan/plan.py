@@ -222,8 +222,8 @@ def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
-    configs = plan.survey.checkpoint.configs
-    return work_out(patch, why=why, evidence=evidence, options=plan.options, configs=configs)
+    known = outlook.circumstances(plan.playbook, plan.survey, plan.version, plan.options)
+    return work_out(patch, why=why, evidence=evidence, known=known, configs=plan.survey.checkpoint.configs)
 
 
 def _changes(
@@ -231,19 +231,20 @@ def _changes(
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """What is to be applied before the launch, and what was predicted but is not wished for."""
     configs = survey.checkpoint.configs
+    known = outlook.circumstances(playbook, survey, version, options)
     in_force = {one.patch for one in survey.history.applied if one.files}
     chosen: dict[str, Change] = {}
     for patch in wishes.allowed:
         if patch.id in wishes.forced:
             chosen[patch.id] = work_out(
-                patch, why="forced", evidence="asked for by name", options=options, configs=configs
+                patch, why="forced", evidence="asked for by name", known=known, configs=configs
             )
         elif patch.id in in_force:  # a download may have restored upstream's file
             chosen[patch.id] = work_out(
                 patch,
                 why="again",
                 evidence="in force since an earlier launch",
-                options=options,
+                known=known,
                 configs=configs,
             )
     certain = outlook.predicted(playbook, survey, version, wishes.allowed, options)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.engines.vllm.sizing import Fit
+from orchestrator.patches import propose
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, answering
-from orchestrator.plan.outlook import with_consequences
+from orchestrator.plan.outlook import circumstances, with_consequences
 from orchestrator.plan.plan import Plan, Wishes
 from orchestrator.survey.journal import AppliedPatch
 from orchestrator.survey.survey import Survey
@@ -60,7 +61,9 @@ def choose(
     back = applied if applied is not None and not applied.confirmed else None
     advice = "; ".join(diagnosis.remedy.advice)
     reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
-    for way in diagnosis.remedy.ways:
+    here = circumstances(plan.playbook, survey, plan.version, plan.options)
+    known = replace(diagnosis.remedy.circumstances, attention=here.attention, documents=here.documents)
+    for way in propose.ways(patch, known):
         against = [name for name in way.conflicts if history.patch(name) is not None]
         if against:
             reason = (

@@ -20,11 +20,9 @@ KINDS = {
 }
 WITHOUT = {
     ("checkpoint/json_spans.py", "config_broken"): "pure: reading.py adds the folder and what to look at",
-    (
-        "checkpoint/kv_quantisation.py",
-        "config_broken",
-    ): "pure: reading.py adds the folder and what to look at",
-    ("checkpoint/kv_quantisation.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
+    ("checkpoint/edits.py", "config_broken"): "pure: reading.py adds the folder and what to look at",
+    ("checkpoint/edits.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
+    ("patches/config_edits.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
     ("playbook/overrides.py", "invalid_option"): "cli/session.py adds the command that shows the playbook",
     ("playbook/playbook.py", "invalid_option"): "cli/session.py adds the command that shows the playbook",
     ("base/yaml_file.py", "code"): "load_model adds the command that opens the file at the line",

@@ -60,7 +60,7 @@ def test_any_member_of_any_document_goes_alone(document: Any, layout: dict, data
     after = json_spans.remove(before, path, name="x")
     assert json.loads(after.decode()) == without(document, path)
     assert is_one_cut(before, after)
-    nulled = json_spans.set_null(before, path, name="x")
+    nulled = json_spans.put(before, path, None, name="x")
     gone = json.loads(nulled.decode())
     for step in path:
         gone = gone[step]
@@ -97,7 +97,7 @@ def test_the_cut_is_minimal(before: bytes, path: json_spans.Path, after: bytes) 
 
 def test_null_replaces_the_value_alone() -> None:
     before = b'{"a" :\t{"x": [1, 2]} , "b": 1e308}'
-    assert json_spans.set_null(before, ("a",), name="x") == b'{"a" :\tnull , "b": 1e308}'
+    assert json_spans.put(before, ("a",), None, name="x") == b'{"a" :\tnull , "b": 1e308}'
 
 
 @pytest.mark.parametrize(

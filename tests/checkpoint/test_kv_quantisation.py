@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.base.errors import CheckpointError
-from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype, unified_diff
+from orchestrator.checkpoint.edits import unified_diff
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from tests.kv_edits import plan_edits
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
 EDITED = [case for case in CASES if json.loads((case / "expected.json").read_text()).get("edits")]
@@ -20,17 +22,20 @@ def read(case: Path) -> tuple[dict[str, bytes], dict]:
     return files, json.loads((case / "expected.json").read_text())
 
 
+@pytest.mark.parametrize("patch", ["fp8-kv-mla", "fp8-kv-attention"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_edits_are_those_of_the_case(case: Path) -> None:
+def test_edits_are_those_of_the_case(case: Path, patch: str) -> None:
     files, expected = read(case)
     if expected.get("refused"):
         with pytest.raises(CheckpointError) as refusal:
-            plan_edits(files)
+            plan_edits(files, patch)
         assert refusal.value.code == expected["refused"]
         assert expected["says"] in refusal.value.message
         return
-    edits = plan_edits(files)
-    assert [{"file": e.file, "path": e.path, "op": e.op} for e in edits.edits] == expected["edits"]
+    edits = plan_edits(files, patch)
+    ops = {"remove": "remove", "set": "null"}
+    assert all(e.value is None for e in edits.edits)
+    assert [{"file": e.file, "path": e.path, "op": ops[e.op]} for e in edits.edits] == expected["edits"]
     assert set(edits.after) == {e["file"] for e in expected["edits"]}
     for after in (case / "after").glob("*"):
         assert edits.after[after.name] == after.read_bytes()

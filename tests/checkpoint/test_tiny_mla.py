@@ -8,8 +8,9 @@ from pathlib import Path
 import safetensors
 
 from orchestrator.checkpoint.architecture import read
-from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
 from tests import tiny_mla
+from tests.kv_edits import plan_edits
 
 
 def test_it_is_read_by_the_safetensors_library_as_its_index_says(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from orchestrator.base import yaml_text
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.base.yaml_file import load_model
 from orchestrator.checkpoint import architecture, kv_quantisation
+from orchestrator.checkpoint.edits import unified_diff
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
@@ -38,6 +39,7 @@ from orchestrator.playbook import playbook
 from orchestrator.report import history
 from orchestrator.survey.journal import fold, sound, usual_seconds
 from orchestrator.survey.survey import checkpoint
+from tests.kv_edits import plan_edits
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
@@ -124,7 +126,7 @@ def edited(data: bytes) -> None:
     first, _, second = data.partition(b"\0")
     files = {"config.json": first, **({"hf_quant_config.json": second} if second else {})}
     try:
-        found = kv_quantisation.plan_edits(files)
+        found = plan_edits(files)
     except CheckpointError:
         return
     again = {**files, **found.after}
@@ -143,8 +145,8 @@ def edited(data: bytes) -> None:
     for name, after in found.after.items():
         _held(_is_made_of(found.before[name], after), f"{name} was written anew")
         _held(found.before[name] == files[name], f"the original of {name} is another")
-    _held(not kv_quantisation.plan_edits(again).edits, "an edit that leaves something to do")
-    kv_quantisation.unified_diff(found)
+    _held(not plan_edits(again).edits, "an edit that leaves something to do")
+    unified_diff(found)
     for version in ("0.14.0", "0.16.0", "0.33.0"):
         kv_quantisation.resolved_kv_dtype(again, version)
 

@@ -87,6 +87,61 @@ def test_a_variable_that_is_not_taken_away_either(tmp_path: Path, name: str) -> 
         load(tmp_path, {"kind": "env", "name": name, "op": "remove"})
 
 
+def config(**more: Any) -> dict[str, Any]:
+    return {"kind": "config", "file": "config.json", "path": "/rope_scaling", "op": "remove", **more}
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        config(file="tokenizer_config.json"),
+        config(file="../config.json"),
+        config(file="model.safetensors.index.json"),
+        config(path="/auto_map"),
+        config(within="/auto_map", path="/AutoModel"),
+        config(path=["/rope_scaling", "/text_config/auto_map"]),
+        config(path=""),
+        config(path="/"),
+        config(path="rope_scaling"),
+        config(path="/a~2"),
+        config(path="/a\nb"),
+        config(op="set"),
+        config(op="add", value=1),
+        config(value=1),
+        config(op="set", value={"auto_map": {}}),
+        config(op="set", value="https://evil/x"),
+        config(name="x"),
+        config(consent="install"),
+        config(expects="text"),
+        config(when={"config": {"config.py#/x": "*"}}),
+        config(when={"config": {"x": "*"}}),
+        {"kind": "config", "of": "fp8-kv-mla", "path": "/x"},
+        {"kind": "config"},
+        {**flag("--max-num-seqs", "8"), "path": "/x"},
+        {**flag("--max-num-seqs"), "op": "set", "value": 8},
+    ],
+    ids=json.dumps,
+)
+def test_a_config_edit_that_is_none_or_for_a_person(tmp_path: Path, action: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"mine\.yaml:1: remedy"):
+        load(tmp_path, action)
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        config(),
+        config(op="set", value={"rope_type": "yarn", "factor": 4.0}),
+        config(op="set", value=None),
+        config(op="set", value="{what}"),  # as it stands: no text of a log becomes a value of a file
+        config(file="generation_config.json", path="/eos_token_id", op="set", value=[1, 2]),
+    ],
+    ids=json.dumps,
+)
+def test_a_config_edit_of_any_other_member(tmp_path: Path, action: dict[str, Any]) -> None:
+    load(tmp_path, action)
+
+
 @pytest.mark.parametrize(
     "action",
     [

@@ -9,7 +9,6 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
-from orchestrator.patches.action import EDITS
 from orchestrator.patches.patch import Patch
 
 SHIPPED = catalogue.load([shipped("patches")])
@@ -71,8 +70,11 @@ def test_a_patch_without_a_window_predicts_nothing() -> None:
 def test_the_flagships_remedy_never_asks_for_another_kv_dtype() -> None:
     actions = [action for way in flagship().remedy for action in way.do]
     assert [(action.kind, action.op) for action in actions if action.name] == [("flag", "remove")]
-    sidecar = [edit for edit in EDITS["drop-kv-cache-quantisation"] if edit.file == "hf_quant_config.json"]
-    assert [(edit.op, edit.value) for edit in sidecar] == [("set", None)]
+    required = [action for action in actions if "/quantization/kv_cache_quant_algo" in action.path]
+    assert [(action.file, action.op, action.value) for action in required] == [
+        ("config.json", "set", None),
+        ("hf_quant_config.json", "set", None),
+    ]
 
 
 PATTERN = "need (?P<length>[0-9]{1,9})"
@@ -202,7 +204,7 @@ def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.Mo
         ("exception: MyError, pattern: 'need (?P<length>[0-9]{1,9})'", "process: Worker", "mine.yaml:5: match.0: recognises nothing by itself"),
         ("category: other", "category: other\nwindow: {vllm: 0.16}", "mine.yaml:4: window.vllm: 0.16 is wrong; allowed: a valid string"),
         ("category: other", "category: other\nwindow: {vllm: new}", "mine.yaml:4: window.vllm: 'new' is no version specifier"),
-        ("kind: flag, name: --max-model-len, op: set, value: \"{length}\"", "kind: config, edit: drop", "mine.yaml:7: remedy.0: config needs an edit that is known; allowed: drop-kv-cache-quantisation"),
+        ("kind: flag, name: --max-model-len, op: set, value: \"{length}\"", "kind: config, edit: drop", "mine.yaml:7: remedy.0.edit: is not a known key"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, said: str) -> None:

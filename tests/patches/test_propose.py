@@ -8,8 +8,9 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.propose import Circumstances, advice, ways
+from orchestrator.patches.propose import advice, ways
 
 
 def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None = None) -> bool:

@@ -8,9 +8,10 @@ from pathlib import Path
 import safetensors
 
 from orchestrator.checkpoint.architecture import read
-from orchestrator.checkpoint.kv_quantisation import plan_edits, resolved_kv_dtype
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
 from orchestrator.on_host.programs import verify
 from orchestrator.rehearsal import flagship
+from tests.kv_edits import plan_edits
 
 
 def test_it_is_whole_for_us_and_for_the_safetensors_library(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_advice_is_told_beside_the_reason() -> None:
     """The panel has both, the error that follows it the reason alone."""
     remedy = Remedy(automatic=False, actions=(), advice=("Buy more cards", "or fewer tokens"))
     diagnosis = refused().model_copy(update={"remedy": remedy})
-    decision = decide(diagnosis, survey())
+    decision = decide(diagnosis, survey(checkpoint=replace(WHOLE, configs={"config.json": b"{}"})))
     assert (decision.reason, decision.advice) == (
         "its remedy finds nothing to change here",
         "Buy more cards; or fewer tokens",

@@ -19,13 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.on_host.files import regular_file
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import removal
 from orchestrator.on_host.state import state
 
 LARGEST_BYTES = 64 * 1024 * 1024
-_TEMPORARY = re.compile(r"\.(?:config|hf_quant_config)\.json\.deploy-[a-z0-9_]+")
+_TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, CONFIGS))})\.deploy-[a-z0-9_]+")
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ import os
 from typing import Any
 
 from orchestrator.on_host.checkpoint import code_files
+from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.on_host.checkpoint.shards import TEXT_LIMIT, inside
 from orchestrator.on_host.files import regular_file
 from orchestrator.on_host.programs.verify import INDEX
 from orchestrator.on_host.state import last_download, state
 
-CONFIGS = ("config.json", "hf_quant_config.json", "generation_config.json")
 LIMIT = 16 << 20
 """Bytes of a config file above which it is named as too large instead of sent."""
 _LARGEST = 1 << 62

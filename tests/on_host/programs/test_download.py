@@ -19,12 +19,12 @@ from typing import Any
 import huggingface_hub.constants
 import pytest
 
-from orchestrator.checkpoint.kv_quantisation import plan_edits
 from orchestrator.hosts import ship
 from orchestrator.on_host.checkpoint import hub_fetch
 from orchestrator.on_host.programs import download, verify
 from tests import tiny_mla
 from tests.hub import Hub
+from tests.kv_edits import plan_edits
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 LAST = "model-00006-of-00006.safetensors"

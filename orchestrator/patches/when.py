@@ -1,0 +1,79 @@
+"""Under which circumstances is something done, or certain?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+
+from orchestrator.patches import formula
+from orchestrator.patches.pointer import Documents, Place, PlaceName, text_of, value_at
+from orchestrator.patches.wanted import Frozen, Settings, Specifier, Words, checked
+
+
+def _formula(value: str, info: ValidationInfo) -> str:
+    return value if checked(info) else formula.check(value)
+
+
+Formula = Annotated[str, AfterValidator(_formula)]
+Members = Mapping[PlaceName, Words | None]
+
+
+class When(Frozen):
+    """Circumstances, all of which must be known to hold: `holds` is a formula that comes out true.
+
+    `config` are values of the checkpoint's config files by their place: "/quantization_config/quant_method" is a JSON
+    pointer into config.json, "hf_quant_config.json#/producer/name" one into another file, "./quant_method" one from where
+    a config edit is made. A value fits a shell pattern (upper and lower case are one) by its text, or by the word object
+    or list; "!x" is anything but x, nothing too; null is nothing, or null itself.
+    """
+
+    arguments: Settings = Field(default_factory=dict)
+    engine: Settings = Field(default_factory=dict)
+    vllm: Specifier | None = None
+    compute_cap: Words = ()
+    gpus: Specifier | None = None
+    attention: Words = ()
+    config: Members = Field(default_factory=dict)
+    holds: Formula | None = None
+
+
+def _one_or_more(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+Whens = Annotated[
+    tuple[When, ...], BeforeValidator(_one_or_more, json_schema_input_type=When | tuple[When, ...])
+]
+"""Circumstances, one of which must hold as a whole."""
+
+
+class Refusal(Frozen):
+    """A form of a config file of which nobody knows what an edit would do: it `says` what is there, and nothing is
+    edited. {PLACE} in it is the value there."""
+
+    when: Whens = ()
+    unless: Whens = ()
+    says: str
+
+
+def members_fit(wanted: Members, documents: Documents | None, here: Place) -> bool:
+    """Whether every value is known to fit."""
+    if documents is None:
+        return not wanted
+    return all(_fits(value_at(here.to(place), documents), patterns) for place, patterns in wanted.items())
+
+
+def _fits(value: Any, patterns: tuple[str, ...] | None) -> bool:
+    text = text_of(value)
+    if patterns is None:
+        return text is None
+    return any(
+        not _is(text, pattern[1:]) if pattern.startswith("!") else _is(text, pattern) for pattern in patterns
+    )
+
+
+def _is(text: str | None, pattern: str) -> bool:
+    return text is not None and fnmatchcase(text.lower(), pattern.lower())

@@ -1,0 +1,22 @@
+"""The edits after which a checkpoint no longer asks for a quantised KV cache, as the flagship's patch makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.checkpoint.edits import Edits, document, documents
+from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.patches import catalogue
+from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.propose import ways
+from orchestrator.plan.change import edited
+
+PATCHES = {patch.id: patch for patch in catalogue.load([shipped("patches")])}
+
+
+def plan_edits(files: Mapping[str, bytes], patch: str = "fp8-kv-mla") -> Edits:
+    """Raises CheckpointError as planning does; nothing to do gives no edits."""
+    document(files, CONFIG)
+    found = ways(PATCHES[patch], Circumstances(documents=documents(files)))
+    return (edited(found[0].actions, files) if found else None) or Edits((), {}, {})
