@@ -11,6 +11,8 @@ from orchestrator.base.limits import Limits
 from orchestrator.hosts.host import Host
 from orchestrator.plan.plan import Wishes
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.ask import ask
+from orchestrator.programs.record import Record
 
 
 @dataclass(frozen=True)
@@ -57,4 +59,4 @@ class Job:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Append a record to the journal on the host."""
-        self.host.script("record", {"playbook": self.name, "record": dict(record)})
+        ask(self.host, Record(playbook=self.name, record=record))

@@ -13,13 +13,15 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.job import Job
 from orchestrator.launch import vigil
-from orchestrator.launch.ended import Ended, Judged, judge, named, of_its_own, open_to_doubt
+from orchestrator.launch.ended import Judged, judge, named, of_its_own, open_to_doubt
 from orchestrator.launch.failure import Failure, how_it_ended
 from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.watch import Seen, Watch
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.programs.ask import ask
+from orchestrator.programs.ended import Ended
 from orchestrator.survey.journal import usual_seconds
 
 EXIT_SECONDS = 20.0
@@ -230,8 +232,8 @@ class Attempt:
         """The diagnosis with what the host knows, where the log does not settle it."""
         if seen.state != "exited" or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
-        answer = self._job.host.script("ended", {"playbook": self._job.playbook.name, "launch": launch})
-        return judge(diagnosis, Ended.read(answer), named(watch.log_lines()), self._job.wishes.patches)
+        end = ask(self._job.host, Ended(playbook=self._job.name, launch=launch))
+        return judge(diagnosis, end, named(watch.log_lines()), self._job.wishes.patches)
 
     def _record(self, launch: int, result: str, **more: Any) -> None:
         self._job.record({"action": "outcome", "launch": launch, "result": result, **more})

@@ -6,11 +6,11 @@ import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.diagnosis.incident import Raised, role_of
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
 from orchestrator.patches.patch import Patch
+from orchestrator.programs.ended import End
 
 OUT_OF_MEMORY = "host-out-of-memory"
 """The patch that knows what the kernel's out-of-memory killer does."""
@@ -19,31 +19,6 @@ GUESSED = "process-killed"
 KILLED = 128 + signal.SIGKILL
 _FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
 _HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Ended:
-    """What `on_host/programs/ended.py` answered: who was killed since the launch began."""
-
-    exit_code: int | None = None
-    rebooted: bool = False
-    group: int | None = None
-    """Processes of the launch's control group that were killed for want of memory; None where nobody counts."""
-    machine: int | None = None
-    """The same for the whole machine."""
-    kernel: tuple[Mapping[str, Any], ...] | None = None
-    """Kills in the kernel's log: {pid, name, text}; None where it cannot be read."""
-
-    @classmethod
-    def read(cls, answer: Mapping[str, Any]) -> Ended:
-        kernel = answer["kernel"]
-        return cls(
-            exit_code=answer["exit_code"],
-            rebooted=answer["rebooted"],
-            group=answer["oom_kills"]["group"],
-            machine=answer["oom_kills"]["machine"],
-            kernel=None if kernel is None else tuple(kernel),
-        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +47,7 @@ def open_to_doubt(diagnosis: Diagnosis) -> bool:
     return diagnosis.finding is None or diagnosis.finding.confidence == "likely"
 
 
-def judge(diagnosis: Diagnosis, ended: Ended, ours: Mapping[int, str], patches: Sequence[Patch]) -> Judged:
+def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Sequence[Patch]) -> Judged:
     """What is true of the end by log and host together; `ours` names the launch's processes by pid.
 
     A kill is told as a fact where the kernel's log names a process of ours or the launch's own control group counts
@@ -84,24 +59,22 @@ def judge(diagnosis: Diagnosis, ended: Ended, ours: Mapping[int, str], patches: 
     if diagnosis.finding is not None and not guessed:
         return Judged(diagnosis)
     kills = ended.kernel or ()
-    if ended_ours := [kill for kill in kills if kill["pid"] in ours]:
+    if ended_ours := [kill for kill in kills if kill.pid in ours]:
         first = ended_ours[0]
-        return _by_the_kernel(diagnosis, f"the kernel's log: {first['text']}", ours[first["pid"]], patches)
+        return _by_the_kernel(diagnosis, f"the kernel's log: {first.text}", ours[first.pid], patches)
     if _explained(diagnosis) and not guessed:
         return Judged(diagnosis)
-    if ended.group:
-        known = (
-            f"the kernel killed {_processes(ended.group)} of the launch's control group for want of memory"
-        )
+    if ended.oom_kills.group:
+        known = f"the kernel killed {_processes(ended.oom_kills.group)} of the launch's control group for want of memory"
         return _by_the_kernel(diagnosis, known, None, patches)
     if not guessed and ended.exit_code != KILLED:
         return Judged(diagnosis)
     how = "" if guessed else "ended by SIGKILL; "
-    if kills or (ended.machine and ended.kernel is None):
-        count = _processes(len(kills) or ended.machine or 0)
+    if kills or (ended.oom_kills.machine and ended.kernel is None):
+        count = _processes(len(kills) or ended.oom_kills.machine or 0)
         known = f"{how}likely by the kernel, which killed {count} of this machine for want of memory since it began"
         return Judged(_likely(diagnosis, patches), known, from_outside=True)
-    if ended.kernel is not None or ended.machine == 0:
+    if ended.kernel is not None or ended.oom_kills.machine == 0:
         source = "the kernel's log shows" if ended.kernel is not None else "the kernel counts"
         known = f"{how}nobody knows by whom: {source} no out-of-memory kill since it began"
     else:

@@ -11,6 +11,9 @@ from typing import Any
 from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.programs.ask import ask
+from orchestrator.programs.launch import Launch
+from orchestrator.programs.stop import Stop, Stopped
 
 GRACE_SECONDS = 10.0
 KILL_SECONDS = 20.0
@@ -41,18 +44,18 @@ class Server:
         """Start one launch; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
         place = {key: value for key, value in endpoint_of(self._job.playbook).items() if key != "api_key"}
-        request = {
-            "playbook": self._job.playbook.name,
-            "launch_id": uuid.uuid4().hex,
-            "argv": list(plan.options.argv),
-            "environment": {one.name: one.sent for one in plan.options.environment if not one.secret},
-            "secrets": secrets,
-            "unset": list(plan.options.removed),
-            "token_consent": plan.token_consent,
-            "note": {"version": plan.version, "endpoint": place},
-        }
-        started = self._job.host.script("launch", request, private=bool(secrets))
-        return UnderWay(started["launch"], started["log"], place)
+        request = Launch(
+            playbook=self._job.name,
+            launch_id=uuid.uuid4().hex,
+            argv=tuple(plan.options.argv),
+            environment={one.name: one.sent for one in plan.options.environment if not one.secret},
+            secrets=secrets,
+            unset=tuple(plan.options.removed),
+            token_consent=plan.token_consent,
+            note={"version": plan.version, "endpoint": place},
+        )
+        started = ask(self._job.host, request)
+        return UnderWay(started.launch, started.log, place)
 
     def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
         """One real completion from {host, port, model} in so many seconds, as `on_host/programs/smoke.py` answers."""
@@ -70,38 +73,35 @@ class Server:
         )
         return answer
 
-    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> dict[str, Any]:
+    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> None:
         """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
         deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
         with self._job.report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
-            request = {
-                "playbook": self._job.playbook.name,
-                "launch": None,
-                "grace_seconds": grace_seconds,
-                "kill_seconds": KILL_SECONDS,
-                "remove_shm": True,
-                "wait_gpu_seconds": GPU_SECONDS,
-                "by_person": by_person,
-            }
-            answer: dict[str, Any] = self._job.host.script("stop", request, deadline=deadline)
-            step.done = ended(answer)
-            step.data = answer
-        return answer
+            request = Stop(
+                playbook=self._job.name,
+                grace_seconds=grace_seconds,
+                kill_seconds=KILL_SECONDS,
+                wait_gpu_seconds=GPU_SECONDS,
+                by_person=by_person,
+            )
+            stopped = ask(self._job.host, request, deadline=deadline)
+            step.done = ended(stopped)
+            step.data = stopped.as_json()
 
 
-def ended(answer: Mapping[str, Any]) -> str:
+def ended(stopped: Stopped) -> str:
     """What a stop did, and what stays because it may be somebody else's."""
-    freed = sum(one["bytes"] for one in answer["shm_removed"]) / 2**20
+    freed = sum(entry.bytes for entry in stopped.shm_removed) / 2**20
     done = [
-        f"{len(answer['ended'])} processes ended, "
-        f"{len(answer['shm_removed'])} shared-memory files removed ({freed:.0f} MiB)"
+        f"{len(stopped.ended)} processes ended, "
+        f"{len(stopped.shm_removed)} shared-memory files removed ({freed:.0f} MiB)"
     ]
-    if left := ", ".join(f"pid {one['pid']} ({one['name']})" for one in answer["left"]):
+    if left := ", ".join(f"pid {process.pid} ({process.name})" for process in stopped.left):
         done.append(f"{left} writes into the log, is not known to be of the launch, and lives on")
     doubtful: dict[str, list[str]] = {}
-    for entry in answer["shm_kept"]:
-        if entry["doubtful"]:
-            doubtful.setdefault(entry["reason"], []).append(entry["name"])
+    for entry in stopped.shm_kept:
+        if entry.doubtful:
+            doubtful.setdefault(entry.reason, []).append(entry.name)
     for reason, names in doubtful.items():
         stay = "1 file stays" if len(names) == 1 else f"{len(names)} files stay"
         done.append(f"{stay}, {reason}; if not: cd /dev/shm && rm {' '.join(map(shlex.quote, names))}")

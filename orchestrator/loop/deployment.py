@@ -117,10 +117,10 @@ class Deployment(Reading):
             self._launch_until_healthy(lock)
         self._tell_healthy(plan)
 
-    def stop(self) -> dict[str, Any]:
+    def stop(self) -> None:
         """End the launch with everything that belongs to it."""
         with self._lock("stopping"):
-            return self._server.stop(by_person=True)
+            self._server.stop(by_person=True)
 
     def revert(self, patch_id: str | None, *, forget: bool = False) -> tuple[str, ...]:
         """Put back the original bytes, newest patch first; gives the patches taken back.
@@ -142,9 +142,9 @@ class Deployment(Reading):
                     "revert", f"taking {one.patch} back", limit=DEADLINE_SECONDS
                 ) as step:
                     done = apply.revert(self.job, one, by_person=True, forget=forget)
-                    files = ", ".join(f"{file['name']}: {file['done']}" for file in done) or "options only"
+                    files = ", ".join(f"{file.name}: {file.done}" for file in done) or "options only"
                     step.done = f"{one.patch}   {files}"
-                    step.data = {"patch": one.patch, "files": done}
+                    step.data = {"patch": one.patch, "files": [file.as_json() for file in done]}
         return tuple(one.patch for one in chosen)
 
     def verify(self, *, deep: bool) -> dict[str, Any]:

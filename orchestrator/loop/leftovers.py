@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from orchestrator.base.errors import DeployError, HostError, Locked, UsageError
+from orchestrator.programs.ask import ask
+from orchestrator.programs.leftovers import Leftovers
 
 if TYPE_CHECKING:
     from orchestrator.loop.reading import Reading
@@ -48,9 +50,7 @@ def _is_silent(error: DeployError) -> bool:
 def _left(deployment: Reading) -> dict[str, Any] | None:
     """What lives, with the command that ends it."""
     try:
-        found: dict[str, Any] | None = deployment.job.host.script(
-            "leftovers", {"playbook": deployment.job.name}
-        )
+        living = ask(deployment.job.host, Leftovers(playbook=deployment.job.name))
     except DeployError:  # what led here says more
         return None
-    return {**found, "stop": deployment.job.stop_command} if found else None
+    return {**living.as_json(), "stop": deployment.job.stop_command} if living else None

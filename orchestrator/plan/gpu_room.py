@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from orchestrator.engines.vllm.sizing import TORCH_SHARE
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
 from orchestrator.on_host.secrets.secrets import redact
+from orchestrator.programs.cleanup import Waited
 
 LITTLE_MIB = 2048
 LITTLE_SHARE = 0.04
@@ -197,10 +197,8 @@ def _holder(same: Sequence[GpuProcess]) -> str:
     return f"pid {one.pid} ({who}) holds {amount}{on}"
 
 
-def after_waiting(
-    cards: Sequence[Gpu], answer: Mapping[str, Any]
-) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:
-    """Cards and processes as `on_host/programs/cleanup.py` found them when it had waited for memory."""
-    used = answer["used_mib"]
+def after_waiting(cards: Sequence[Gpu], waited: Waited) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:
+    """Cards and processes as they were when the host had waited for memory."""
+    used = waited.used_mib
     now = tuple(replace(card, memory_used_mib=used.get(card.uuid, card.memory_used_mib)) for card in cards)
-    return now, tuple(GpuProcess(**one) for one in answer["holders"])
+    return now, waited.holders

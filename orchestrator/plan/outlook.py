@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents
@@ -23,6 +22,7 @@ from orchestrator.patches.patch import Patch
 from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, edited, work_out
 from orchestrator.playbook.playbook import Figures, Playbook
+from orchestrator.programs.cleanup import Waited
 from orchestrator.survey.survey import Survey
 
 QUANTISED = ("fp8", "nvfp4")
@@ -129,11 +129,11 @@ def gpu_shortage(
     version: str | None,
     options: Options,
     *,
-    now: Mapping[str, Any] | None = None,
+    now: Waited | None = None,
 ) -> gpu_room.Shortage | None:
     """The card on which this launch would be refused for want of free memory; what vLLM needs besides is `fit`'s matter.
 
-    `now` is what the host answered when it had waited for memory; without it the facts tell.
+    `now` is how the cards were when the host had waited for memory; without it the facts tell.
     """
     here, told = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
     if survey.engine is not None and survey.engine.on_cpu:

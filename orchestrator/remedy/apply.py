@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import Any
 
 from orchestrator.job import Job
 from orchestrator.plan.change import Change
+from orchestrator.programs.ask import ask
+from orchestrator.programs.config_files import Apply, Done, Edited, Original, Restore
 from orchestrator.survey.journal import AppliedPatch
 
 
@@ -16,12 +17,12 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
 
     Raises HostError with the host's own refusal ("changed_meanwhile", "foreign_folder", "not_writable", ...).
     """
-    files: list[dict[str, Any]] = []
+    files: list[Edited] = []
     if change.edits:
         # The file that decides comes last: a patch that was cut off in between is still seen to be needed.
         for name, after in reversed(tuple(change.edits.after.items())):
             expect = hashlib.sha256(change.edits.before[name]).hexdigest()
-            files.append({"name": name, "expect": expect, "content": base64.b64encode(after).decode()})
+            files.append(Edited(name=name, expect=expect, content=base64.b64encode(after).decode()))
     record = {
         "flags": dict(change.flags),
         "environment": dict(change.environment),
@@ -29,40 +30,32 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
         "way": change.way,
         "cause": cause,
     }
-    job.host.script(
-        "config_files",
-        {
-            "playbook": job.name,
-            "folder": folder,
-            "action": "apply",
-            "patch": change.patch.id,
-            "files": files,
-            "record": record,
-            "foreign_folder": "foreign-folder" in job.consents,
-        },
+    request = Apply(
+        playbook=job.name,
+        folder=folder,
+        patch=change.patch.id,
+        files=tuple(files),
+        record=record,
+        foreign_folder="foreign-folder" in job.consents,
     )
+    ask(job.host, request)
 
 
-def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = False) -> list[dict[str, str]]:
-    """Put the original bytes back where the patch was applied; gives {name, done} for each file.
+def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = False) -> tuple[Done, ...]:
+    """Put the original bytes back where the patch was applied; gives what was done with each file.
 
     `forget` takes it out of force and leaves the files alone.
     """
-    files = [
-        {"name": file.name, "before": file.before, "after": file.after, "symlink": file.symlink}
+    files = tuple(
+        Original(name=file.name, before=file.before, after=file.after, symlink=file.symlink)
         for file in reversed(applied.files)
-    ]
-    answer = job.host.script(
-        "config_files",
-        {
-            "playbook": job.name,
-            "folder": applied.folder,
-            "action": "restore",
-            "patch": applied.patch,
-            "files": [] if forget else files,
-            "record": {"by_person": by_person, "forgotten": forget},
-            "foreign_folder": "foreign-folder" in job.consents,
-        },
     )
-    done: list[dict[str, str]] = answer["files"]
-    return done
+    request = Restore(
+        playbook=job.name,
+        folder=applied.folder,
+        patch=applied.patch,
+        files=() if forget else files,
+        record={"by_person": by_person, "forgotten": forget},
+        foreign_folder="foreign-folder" in job.consents,
+    )
+    return ask(job.host, request).files

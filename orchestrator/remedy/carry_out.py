@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
 from orchestrator.base.errors import CheckpointError
-from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage, holders
 from orchestrator.plan.outlook import gpu_shortage
 from orchestrator.plan.plan import Plan
+from orchestrator.programs.ask import ask
+from orchestrator.programs.cleanup import Cleanup, Removed, Waited
+from orchestrator.programs.discard import Discard, KnownFile
 from orchestrator.survey.survey import Survey
 
 GPU_WAIT_SECONDS = 60.0
@@ -34,39 +34,38 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
     with job.report.step(
         "clean", ", ".join(name.replace("_", " ") for name in names), limit=DEADLINE_SECONDS
     ) as step:
-        request = {
-            "playbook": job.name,
-            "names": names,
-            "folder": plan.folder,
-            "environment": {one.name: one.sent for one in plan.options.environment if not one.secret},
-            "seconds": GPU_WAIT_SECONDS,
-        }
-        answer: dict[str, Any] = job.host.script("cleanup", request, deadline=DEADLINE_SECONDS)
-        step.done = "; ".join(_cleaned(name, answer[name]) for name in names)
-        step.data = answer
-        short = _shortage(plan, answer.get("gpu_memory_wait"))
+        request = Cleanup(
+            playbook=job.name,
+            names=tuple(names),
+            folder=plan.folder,
+            environment={one.name: one.sent for one in plan.options.environment if not one.secret},
+            seconds=GPU_WAIT_SECONDS,
+        )
+        cleaned = ask(job.host, request, deadline=DEADLINE_SECONDS)
+        step.done = "; ".join(_cleaned(name, getattr(cleaned, name)) for name in names)
+        step.data = cleaned.as_json()
+        short = _shortage(plan, cleaned.gpu_memory_wait)
         if short is not None:
             step.state = "failed"
     return short
 
 
-def _shortage(plan: Plan, answer: Mapping[str, Any] | None) -> Shortage | None:
+def _shortage(plan: Plan, waited: Waited | None) -> Shortage | None:
     """What is short by the cards as they were after the wait; a little less than is asked is for another remedy."""
-    if answer is None:
+    if waited is None:
         return None
-    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.options, now=answer)
+    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.options, now=waited)
     return None if short is None or short.little else short
 
 
-def _cleaned(name: str, done: Mapping[str, Any] | None) -> str:
+def _cleaned(name: str, done: Removed | Waited | None) -> str:
     what = name.replace("_", " ")
     if done is None:
         return f"{what}: nvidia-smi does not answer"
-    if name == "gpu_memory_wait":
-        held = holders(GpuProcess(**one) for one in done["holders"])
-        return "; ".join([f"waited {done['seconds']:.0f} s for GPU memory", *held])
-    kept = "".join(f", {one['path']} stays: {one['reason']}" for one in done["kept"])
-    return f"{what}: {len(done['removed'])} removed{kept}"
+    if isinstance(done, Waited):
+        return "; ".join([f"waited {done.seconds:.0f} s for GPU memory", *holders(done.holders)])
+    kept = "".join(f", {file.path} stays: {file.reason}" for file in done.kept)
+    return f"{what}: {len(done.removed)} removed{kept}"
 
 
 def discard(job: Job, found: Survey, change: Change) -> None:
@@ -78,37 +77,37 @@ def discard(job: Job, found: Survey, change: Change) -> None:
     known = (found.checkpoint.manifest or {}).get("files") or {}
     names = [name for name in known if "*" in change.redownloads or name in change.redownloads]
     files = {
-        name: {"size": known[name].get("size"), "sha256": known[name].get("sha256")}
+        name: KnownFile(size=known[name].get("size"), sha256=known[name].get("sha256"))
         for name in names
         if name not in found.patched
     }
     with job.report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
-        request = {
-            "playbook": job.name,
-            "folder": found.checkpoint.folder,
-            "files": files,
-            "foreign_folder": "foreign-folder" in job.consents,
-        }
-        answer: dict[str, Any] = job.host.script("discard", request, deadline=HASH_SECONDS)
-        step.data = answer
-        stays = "; ".join(f"{one['path']} stays: {one['reason']}" for one in answer["kept"])
-        step.done = f"{', '.join(answer['discarded']) or 'none'} damaged; taken away to be fetched again"
-        if not answer["discarded"]:
+        request = Discard(
+            playbook=job.name,
+            folder=found.checkpoint.folder,
+            files=files,
+            foreign_folder="foreign-folder" in job.consents,
+        )
+        answer = ask(job.host, request, deadline=HASH_SECONDS)
+        step.data = answer.as_json()
+        stays = "; ".join(f"{file.path} stays: {file.reason}" for file in answer.kept)
+        step.done = f"{', '.join(answer.discarded) or 'none'} damaged; taken away to be fetched again"
+        if not answer.discarded:
             step.state, step.done = "failed", stays or "every file is what the Hub has"
         elif stays:
             step.done += f"; {stays}"
     look = f"ls -l {shlex.quote(found.checkpoint.folder)}  # on {job.host.name}"
-    if not answer["discarded"] and stays and not found.checkpoint.missing:
+    if not answer.discarded and stays and not found.checkpoint.missing:
         raise CheckpointError(
             "not_ours",
             f"{job.host.name}: not what the Hub has, and not ours to remove: {stays}",
             next_command=look,
         )
-    if not answer["discarded"] and not found.checkpoint.missing:
+    if not answer.discarded and not found.checkpoint.missing:
         wanted = ", ".join(change.redownloads).replace("*", "the shards")
         sound = (
             "is what the Hub has"
-            if answer["sound"]
+            if answer.sound
             else "was not fetched by deploy, so nothing is known to compare it with"
         )
         raise CheckpointError(

@@ -9,8 +9,9 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
-from orchestrator.launch.ended import OUT_OF_MEMORY, Ended, judge, named, of_its_own
+from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own
 from orchestrator.patches import catalogue
+from orchestrator.programs.ended import End, Kill, Kills
 
 PATCHES = catalogue.load([shipped("patches")])
 HEAD = b"(APIServer pid=800) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': 'm'}"
@@ -32,8 +33,8 @@ LEDGER = (
 DIED = (
     b"(APIServer pid=800) ERROR 02-20 21:35:07 [x.py:1] RuntimeError: Engine process died (exit code: -9)",
 )
-OURS = {"pid": 812, "name": "VLLM::Worker_TP", "text": "Out of memory: Killed process 812 (VLLM::Worker_TP)"}
-OTHER = {"pid": 4711, "name": "postgres", "text": "Out of memory: Killed process 4711 (postgres)"}
+OURS = Kill(pid=812, name="VLLM::Worker_TP", text="Out of memory: Killed process 812 (VLLM::Worker_TP)")
+OTHER = Kill(pid=4711, name="postgres", text="Out of memory: Killed process 4711 (postgres)")
 
 
 def told(*more: bytes) -> Diagnosis:
@@ -43,15 +44,16 @@ def told(*more: bytes) -> Diagnosis:
 @dataclass(frozen=True)
 class Case:
     log: tuple[bytes, ...]
-    ended: Ended
+    ended: End
     confidence: str | None
     """Of "the host's memory ran out"; None where that is not the finding."""
     words: str
     from_outside: bool = False
 
 
-def end(**known: Any) -> Ended:
-    return Ended(**{"exit_code": 137, "group": 0, "machine": 0, "kernel": (), **known})
+def end(*, group: int | None = 0, machine: int | None = 0, **known: Any) -> End:
+    kills = Kills(group=group, machine=machine)
+    return End(**{"exit_code": 137, "oom_kills": kills, "kernel": (), **known})
 
 
 CASES = {
@@ -76,7 +78,7 @@ CASES = {
     ),
     "nothing can be read": Case(
         (),
-        Ended(exit_code=137),
+        End(exit_code=137),
         None,
         "ended by SIGKILL; nobody knows by whom: the kernel's log cannot be read",
         True,
@@ -89,7 +91,7 @@ CASES = {
     "the machine counts, and it left by itself": Case(
         WRAPPER, end(exit_code=1, machine=3, kernel=None), None, ""
     ),
-    "another boot": Case((), Ended(rebooted=True), None, "started anew"),
+    "another boot": Case((), End(rebooted=True), None, "started anew"),
     "code -9 in the log, which the kernel confirms": Case(
         DIED, end(exit_code=1, group=1), "certain", "1 process of"
     ),

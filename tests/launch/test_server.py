@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.launch.server import ended
+from orchestrator.programs.stop import Stopped
 
 ANSWER: dict[str, Any] = {
+    "launch": 1,
+    "killed": 0,
+    "exit_code": 0,
+    "gpu": None,
+    "seconds": 1.5,
     "ended": [{"pid": 7, "name": "sh"}, {"pid": 8, "name": "python3"}],
     "left": [],
     "shm_removed": [{"name": "psm_1", "bytes": 3 << 20}],
@@ -14,15 +20,19 @@ ANSWER: dict[str, Any] = {
 }
 
 
+def told(**more: Any) -> str:
+    return ended(Stopped.model_validate({**ANSWER, **more}))
+
+
 def test_what_was_ended() -> None:
-    assert ended(ANSWER) == "2 processes ended, 1 shared-memory files removed (3 MiB)"
+    assert told() == "2 processes ended, 1 shared-memory files removed (3 MiB)"
 
 
 def test_what_may_be_somebody_elses_is_named_with_what_to_type() -> None:
     doubtful = {"name": "psm_2", "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True}
-    told = ended({**ANSWER, "left": [{"pid": 9, "name": "tee"}], "shm_kept": [doubtful]})
-    assert "; pid 9 (tee) writes into the log, is not known to be of the launch, and lives on" in told
-    assert told.endswith("; 1 file stays, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2")
+    words = told(left=[{"pid": 9, "name": "tee"}], shm_kept=[doubtful])
+    assert "; pid 9 (tee) writes into the log, is not known to be of the launch, and lives on" in words
+    assert words.endswith("; 1 file stays, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2")
 
 
 def test_what_stays_for_one_reason_is_told_once() -> None:
@@ -30,7 +40,6 @@ def test_what_stays_for_one_reason_is_told_once() -> None:
     kept = [
         {"name": name, "bytes": 1, "reason": "may be of pid 9 (python3)", "doubtful": True} for name in names
     ]
-    told = ended({**ANSWER, "shm_kept": kept})
-    assert told.endswith(
+    assert told(shm_kept=kept).endswith(
         "; 3 files stay, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2 'psm_$(id)' sem.mp-4"
     )

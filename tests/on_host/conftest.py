@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import re
@@ -22,6 +23,7 @@ from orchestrator.on_host.processes import makers, procs
 from orchestrator.on_host.programs import launch, stop
 from orchestrator.on_host.removing import shared_memory
 from orchestrator.on_host.state import launches
+from tests.programs.requests import PROGRAMS, read_too
 from tests.waiting import eventually
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
@@ -29,6 +31,14 @@ STAND_IN = Path(__file__).with_name("stand_in.py")
 
 def stand_in(**options: Any) -> list[str]:
     return [sys.executable, "-I", "-S", str(STAND_IN), json.dumps(options)]
+
+
+@pytest.fixture(autouse=True)
+def answers_are_what_the_controller_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a test has a program answer, the program's model has to take."""
+    for name in PROGRAMS:
+        program = importlib.import_module(f"orchestrator.on_host.programs.{name}")
+        monkeypatch.setattr(program, "main", read_too(name, program.main))
 
 
 @pytest.fixture

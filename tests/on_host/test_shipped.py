@@ -19,6 +19,7 @@ from orchestrator.hosts import ship
 from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.ports import free_port
+from tests.programs.requests import answer_of
 from tests.waiting import PATIENCE_SECONDS, eventually
 
 
@@ -51,7 +52,10 @@ def shipped(python: str, module: str, request: Mapping[str, Any]) -> Any:
     )
     assert done.stderr == b""
     (line,) = done.stdout.splitlines()
-    return json.loads(line)
+    answer = json.loads(line)
+    if "value" in answer:
+        answer_of(module)(answer["value"])
+    return answer
 
 
 def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
 from orchestrator.plan.gpu_room import Launch, Shortage, after_waiting, holders, shortage
+from orchestrator.programs.cleanup import Waited
 from tests.surveys import cards
 
 TOTAL = 97887
@@ -129,6 +130,7 @@ def test_many_holders_are_counted() -> None:
 
 def test_what_the_host_answered_after_it_had_waited() -> None:
     one = {"gpu_uuid": "GPU-0", "pid": 8121, "name": "x", "memory_mib": 40000, "user": None, "command": None}
-    now, processes = after_waiting(used(), {"used_mib": {"GPU-0": 40002}, "holders": [one]})
+    waited = Waited.model_validate({"seconds": 5.0, "used_mib": {"GPU-0": 40002}, "holders": [one]})
+    now, processes = after_waiting(used(), waited)
     assert [card.memory_used_mib for card in now[:2]] == [40002, 2]
     assert processes[0].memory_mib == 40000

@@ -1,0 +1,1 @@
+"""What the programs on a host are asked, and what they answer, as values."""

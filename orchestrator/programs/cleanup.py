@@ -1,0 +1,51 @@
+"""What is cleaned that a launch stumbled over, and what became of it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.programs.request import Request, Value
+
+
+class Kept(Value):
+    """What stays, and why."""
+
+    path: str
+    reason: str
+
+
+class Removed(Value):
+    """Paths that are gone, and those that stay."""
+
+    removed: tuple[str, ...]
+    kept: tuple[Kept, ...]
+
+
+class Waited(Value):
+    """The GPUs after a wait for their memory: MiB by uuid, and who computes on them."""
+
+    seconds: float
+    used_mib: dict[str, int]
+    holders: tuple[GpuProcess, ...]
+
+
+class Cleaned(Value):
+    """What became of each thing that was named; the others are unset. `gpu_memory_wait` is None too where nvidia-smi does
+    not answer."""
+
+    compile_cache: Removed | None = None
+    stale_lock: Removed | None = None
+    gpu_memory_wait: Waited | None = None
+
+
+class Cleanup(Request[Cleaned]):
+    """`folder` is the checkpoint's, `environment` what the engine is started with; `seconds` is the longest wait."""
+
+    program = "cleanup"
+
+    playbook: str
+    names: tuple[str, ...]
+    folder: str
+    environment: Mapping[str, str]
+    seconds: float

@@ -1,0 +1,37 @@
+"""What does the host know about how a launch ended?"""
+
+from __future__ import annotations
+
+from orchestrator.programs.processes import Process
+from orchestrator.programs.request import Request, Value
+
+
+class Kills(Value):
+    """How many processes were killed for want of memory since the launch began; None for what cannot be told."""
+
+    group: int | None = None
+    """Of the launch's control group."""
+    machine: int | None = None
+
+
+class Kill(Process):
+    """A process that the kernel's log says was killed, and that line."""
+
+    text: str
+
+
+class End(Value):
+    """Who was killed since the launch began."""
+
+    exit_code: int | None = None
+    rebooted: bool = False
+    oom_kills: Kills = Kills()
+    kernel: tuple[Kill, ...] | None = None
+    """None where the kernel's log cannot be read."""
+
+
+class Ended(Request[End]):
+    program = "ended"
+
+    playbook: str
+    launch: int

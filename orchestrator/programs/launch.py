@@ -1,0 +1,33 @@
+"""What is started as the engine, and what was?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.programs.request import Request, Value, secret
+
+
+class Launched(Value):
+    """The launch's number, the pid of its supervisor, its log's path, and when it began (host time)."""
+
+    launch: int
+    pid: int
+    log: str
+    started_at: str
+
+
+class Launch(Request[Launched]):
+    """Secrets reach the engine's environment and are written nowhere; `unset` are names that it must not inherit."""
+
+    program = "launch"
+
+    playbook: str
+    launch_id: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    secrets: Mapping[str, str] = secret({})
+    unset: tuple[str, ...]
+    token_consent: bool
+    note: Mapping[str, Any]
+    """For the record."""

@@ -1,0 +1,32 @@
+"""Who asks for the right to deploy, and who has it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from orchestrator.programs.request import Request, Value
+
+
+class Held(Value):
+    """The lock is ours for as long as the program lives."""
+
+    locked: Literal[True]
+
+
+class HeldBy(Value):
+    """Somebody else has it: what they noted of themselves."""
+
+    held_by: Mapping[str, Any]
+
+
+class Lock(Request[Held | HeldBy]):
+    """`who` is user@machine; the lock is freed after so many seconds without a heartbeat."""
+
+    program = "lock"
+
+    playbook: str
+    who: str
+    doing: str
+    heartbeat_seconds: float
+    patience_seconds: float

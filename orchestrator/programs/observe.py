@@ -1,0 +1,79 @@
+"""Which deployment is looked at, and how is it now?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.programs.listener import Listener
+from orchestrator.programs.processes import Process
+from orchestrator.programs.request import Request, Value, secret
+
+
+class Member(Process):
+    """A living process of a launch."""
+
+    rss_bytes: int | None
+
+
+class Processes(Value):
+    """A launch's processes; `alive` is its supervisor's state, members may live on without it."""
+
+    alive: bool
+    pid: int | None
+    started_at: str | None
+    members: tuple[Member, ...]
+    exit_code: int | None
+
+
+class Place(Value):
+    """Where a server is asked."""
+
+    host: str
+    port: int
+    model: str | None
+
+
+class Log(Value):
+    path: str
+    bytes: int
+    silent_seconds: float
+
+
+class SharedMemory(Value):
+    """What members hold in /dev/shm."""
+
+    entries: int
+    bytes: int
+
+
+class Seen(Value):
+    """Everything that can be told of a deployment in one round trip."""
+
+    launch: int | None
+    process: Processes | None
+    command: Mapping[str, Any] | None
+    """What was started, as its record says."""
+    endpoint: Place
+    log: Log | None
+    health: int | None
+    models: tuple[str, ...]
+    listener: Listener | None
+    shm: SharedMemory
+    journal: tuple[Mapping[str, Any], ...]
+    """Of all machines that share the home folder."""
+    machine: str
+    boot_id: str
+
+
+class Observe(Request[Seen]):
+    """The launch that lives where `launch` is None, else the latest."""
+
+    program = "observe"
+
+    playbook: str
+    host: str
+    port: int
+    model: str | None
+    api_key: str | None = secret(None)
+    launch: int | None

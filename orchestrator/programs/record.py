@@ -1,0 +1,17 @@
+"""What is put on record in the journal on the host?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.programs.request import Request
+
+
+class Record(Request[dict[str, Any]]):
+    """Appended to the journal; the answer is the record with its time and machine."""
+
+    program = "record"
+
+    playbook: str
+    record: Mapping[str, Any]

@@ -1,0 +1,35 @@
+"""What is the server asked to complete, and did tokens come out?"""
+
+from __future__ import annotations
+
+from orchestrator.programs.request import Request, Value, secret
+
+
+class Completion(Value):
+    """What came of one completion: `ok` only when a token came; `late` where the time was over first."""
+
+    ok: bool
+    status: int | None
+    text: str | None
+    tokens: int
+    seconds: float
+    tokens_per_second: float | None
+    error: str | None
+    late: bool
+    made_before: int | None
+    """Tokens that the engine had made for anybody before and after; None where it does not tell (or `ok`)."""
+    made_after: int | None
+
+
+class Smoke(Request[Completion]):
+    """`timeout` in seconds, for all of it."""
+
+    program = "smoke"
+
+    host: str
+    port: int
+    model: str
+    api_key: str | None = secret(None)
+    prompt: str
+    max_tokens: int
+    timeout: float

@@ -1,0 +1,60 @@
+"""How is a launch ended, and what became of its processes, shared memory and GPU memory?"""
+
+from __future__ import annotations
+
+from orchestrator.programs.processes import Process
+from orchestrator.programs.request import Request, Value
+
+
+class Entry(Value):
+    """A file in /dev/shm."""
+
+    name: str
+    bytes: int
+
+
+class KeptEntry(Entry):
+    """One that stays, and why; `doubtful` where nobody knows whose it is."""
+
+    reason: str
+    doubtful: bool
+
+
+class Returned(Value):
+    """Whether the GPUs' memory came back: MiB by uuid that is used, and that the launch still holds."""
+
+    returned: bool
+    seconds: float
+    used_mib: dict[str, int]
+    held_mib: dict[str, int]
+    note: str | None
+
+
+class Stopped(Value):
+    """`launch` is None where none was ever started, `gpu` where nobody waited or nvidia-smi does not answer."""
+
+    launch: int | None
+    ended: tuple[Process, ...]
+    killed: int
+    """How many needed KILL."""
+    exit_code: int | None
+    left: tuple[Process, ...]
+    """They write into its log, are not known to be its own, and live on."""
+    shm_removed: tuple[Entry, ...]
+    shm_kept: tuple[KeptEntry, ...]
+    gpu: Returned | None
+    seconds: float
+
+
+class Stop(Request[Stopped]):
+    """The launch that lives where `launch` is None, else the latest; waits in seconds."""
+
+    program = "stop"
+
+    playbook: str
+    launch: int | None = None
+    grace_seconds: float
+    kill_seconds: float
+    remove_shm: bool = True
+    wait_gpu_seconds: float
+    by_person: bool
