@@ -20,7 +20,7 @@ from tests import stand_in
 from tests.deploy import Left
 from tests.deployments import Case
 from tests.hub import Hub
-from tests.on_host.test_secrets import BODY, FORMS, PEM, PLACES
+from tests.on_host.secrets.test_secrets import BODY, FORMS, PEM, PLACES
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 
 NAMED = "ambient-CANARY-without-a-form"

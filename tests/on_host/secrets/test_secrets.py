@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from orchestrator.on_host.secrets import secrets
 from orchestrator.on_host.secrets.secrets import (
     STARS,
     brief,
@@ -16,7 +17,6 @@ from orchestrator.on_host.secrets.secrets import (
     redact_lines,
     redacted,
     remember,
-    secrets,
 )
 
 BODY = "MIIEpAIBAAKCAQEA7bq98Kd0sYx3vQ0pQ1TzR2mN4hL5jG6fD7sA8wE9rT0yU1iO"

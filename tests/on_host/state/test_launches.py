@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host.processes.procs import Process
-from orchestrator.on_host.state import launches, machine_id, write_json
+from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.sightings import Sightings
+from orchestrator.on_host.state.state import machine_id, write_json
 
 LAUNCH = launches.Launch(1, Path("/state/launches/1"), "mine", "boot", 100, 5000, {})
 
