@@ -17,6 +17,7 @@ from orchestrator.launch import vigil
 from orchestrator.launch.server import Server
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.state import launches
+from orchestrator.programs.smoke import Completion
 from tests.deploy import Left
 from tests.deployments import Case
 from tests.hub import Hub
@@ -92,7 +93,7 @@ def meanwhile(case: Case, verb: str, act: Callable[[], None], *options: str) -> 
     again = threading.Event()
     complete = Server.complete
 
-    def asked(self: Server, *place: Any, **more: Any) -> dict[str, Any]:
+    def asked(self: Server, *place: Any, **more: Any) -> Completion:
         answer = complete(self, *place, **more)
         again.set()
         return answer

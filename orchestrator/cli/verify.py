@@ -22,10 +22,10 @@ def verify(options: Options, deep: bool) -> int:
 
     def work(deployment: Deployment) -> int:
         verdict = deployment.verify(deep=deep)
-        lines = [f"{bad['file']}: {bad['why']}" for bad in verdict["bad"]]
-        lines += [f"{one['file']}: patched by {one['patch']}" for one in verdict["patched"]]
+        lines = [f"{bad.file}: {bad.why}" for bad in verdict.bad]
+        lines += [f"{file.file}: patched by {file.patch}" for file in verdict.patched]
         if lines:
             deployment.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
-        return 0 if verdict["whole"] else BROKEN
+        return 0 if verdict.whole else BROKEN
 
     return on_each_host(options, work)

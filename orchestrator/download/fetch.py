@@ -14,6 +14,8 @@ from orchestrator.download.progress import Fetched, Progress, Source, failure, r
 from orchestrator.job import Job
 from orchestrator.on_host.secrets.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.ask import ask
+from orchestrator.programs.download import DownloadStatus, Standing, StartDownload
 from orchestrator.survey.survey import Survey
 
 FIRST_POLL_SECONDS = 0.1
@@ -44,12 +46,12 @@ def fetch(job: Job, found: Survey) -> Fetched:
     )
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(job, found, source, endpoint)
-        if answer["state"] == "running":
-            _require_the_same(answer["holder"] or {}, playbook, source)
+        if answer.state == "running":
+            _require_the_same(answer.holder or {}, playbook, source)
         started = time.monotonic()
         pause = FIRST_POLL_SECONDS
         while True:
-            value = read(answer["last"], source) if answer["last"] else None
+            value = read(answer.last, source) if answer.last else None
             if isinstance(value, Fetched):
                 step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
                 step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
@@ -57,41 +59,37 @@ def fetch(job: Job, found: Survey) -> Fetched:
                     kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
                     job.report.emit("warning", kept, kept=list(value.kept))
                 return value
-            if answer["state"] not in ("started", "running"):
+            if answer.state not in ("started", "running"):
                 raise failure(
-                    "download_failed", f"the download ended without a word; see {answer['room']}", source
+                    "download_failed", f"the download ended without a word; see {answer.room}", source
                 )
             if isinstance(value, Progress) and value.total:
                 _tell(step, value, time.monotonic() - started)
             time.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS)
-            answer = job.host.script("download", {"action": "status", "playbook": playbook.name})
+            answer = ask(job.host, DownloadStatus(playbook=job.name))
 
 
-def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> dict[str, Any]:
+def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> Standing:
     playbook = job.playbook
-    request = {
-        "action": "start",
-        "playbook": playbook.name,
-        "repository": playbook.model.repository,
-        "revision": playbook.model.revision,
-        "folder": found.checkpoint.folder,
-        "ignore": list(playbook.checkpoint.ignore),
-        "endpoint": endpoint,
-        "token": _token(playbook),
-        "token_consent": "token-to-endpoint" in job.consents,
-        "foreign_folder": "foreign-folder" in job.consents,
-        "keep": sorted(found.patched),
-    }
+    request = StartDownload(
+        playbook=job.name,
+        repository=playbook.model.repository,
+        revision=playbook.model.revision,
+        folder=found.checkpoint.folder,
+        ignore=tuple(playbook.checkpoint.ignore),
+        endpoint=endpoint,
+        token=_token(playbook),
+        token_consent="token-to-endpoint" in job.consents,
+        foreign_folder="foreign-folder" in job.consents,
+        keep=tuple(sorted(found.patched)),
+    )
     try:
-        answer: dict[str, Any] = job.host.script(
-            "download", request, deadline=60.0, private=True, installed_beside=source.python
-        )
+        return ask(job.host, request, deadline=60.0, installed_beside=source.python)
     except DeployError as error:
         if error.code in DOWNLOAD_CODES:
             raise failure(error.code, error.message, source) from error
         raise
-    return answer
 
 
 def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Source) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.base.errors import CheckpointError, DeployError, Locked, PreflightRefused
+from orchestrator.programs.discard import KnownFile
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,14 @@ def failure(code: str, message: str, source: Source) -> DeployError:
     return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code, again))
 
 
-def known_files(manifest: Mapping[str, Any] | None, patched: Collection[str]) -> dict[str, dict[str, Any]]:
+def known_files(manifest: Mapping[str, Any] | None, patched: Collection[str]) -> dict[str, KnownFile]:
     """Size (bytes) and sha256 of each file for `verify`, without those that a patch of ours changed.
 
     Only large files are measured: a person may edit the small ones.
     """
     files = (manifest or {}).get("files") or {}
     return {
-        name: {"size": entry.get("size") if entry.get("sha256") else None, "sha256": entry.get("sha256")}
+        name: KnownFile(size=entry.get("size") if entry.get("sha256") else None, sha256=entry.get("sha256"))
         for name, entry in files.items()
         if name not in patched
     }

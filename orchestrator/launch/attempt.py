@@ -22,6 +22,8 @@ from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
+from orchestrator.programs.smoke import Completion
+from orchestrator.programs.watch import FollowLaunch
 from orchestrator.survey.journal import usual_seconds
 
 EXIT_SECONDS = 20.0
@@ -32,10 +34,11 @@ HEALTH_INTERVAL_SECONDS = 0.25
 @dataclass(frozen=True)
 class _End:
     """How the following of a launch ended without a completion. `answer` is of the last completion that was asked for,
-    `idle_seconds` how long there had been no sign of life."""
+    `asked` how many were of a server that was up, `idle_seconds` how long there had been no sign of life."""
 
     seen: Seen
-    answer: dict[str, Any] | None = None
+    answer: Completion | None = None
+    asked: int = 0
     idle_seconds: float | None = None
 
     @property
@@ -49,7 +52,7 @@ class _End:
 
         vLLM's API server shuts down in good order after its engine died, and may then leave 0.
         """
-        status = self.answer["status"] if self.answer is not None else None
+        status = self.answer.status if self.answer is not None else None
         failed = status is not None and status >= 500
         return self.seen.state == "exited" and (failed or of_its_own(self.seen.exit_code))
 
@@ -72,13 +75,12 @@ class Attempt:
         Raises BudgetSpent("server_busy" or "server_refuses") or PreflightRefused("no_key") where it serves and only we
         get no completion: nothing goes on record then, and nothing is to be repaired.
         """
-        request = {
-            **endpoint_of(self._job.playbook),
-            **under_way.endpoint,
-            "playbook": self._job.playbook.name,
-            "launch": under_way.launch,
-            "interval": HEALTH_INTERVAL_SECONDS,
-        }
+        request = FollowLaunch(
+            **{**endpoint_of(self._job.playbook), **under_way.endpoint},
+            playbook=self._job.name,
+            launch=under_way.launch,
+            interval=HEALTH_INTERVAL_SECONDS,
+        )
         shown = Progress(Live(context_of(plan), self._job.wishes.patches), past, served=under_way.served)
         with Watch(
             self._job.host,
@@ -114,16 +116,16 @@ class Attempt:
         with self._job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             shown.step = step
             asked = self._ask(under_way, SMOKE_SECONDS)
-            answer = dict(asked.answer)
-            step.data = {"completion": answer}
-            if answer["ok"]:
+            answer = asked.answer
+            step.data = {"completion": answer.as_json()}
+            if answer.ok:
                 step.done = tokens(answer)
                 return None
-            if answer["status"] in (401, 403):
-                step.done = str(answer["error"])
+            if answer.status in (401, 403):
+                step.done = str(answer.error)
                 raise self._not_for_us(under_way, (asked,), "refuses")
             shown.completion_failed = True
-            seen = watch.until_exit(LINGER_SECONDS if answer["late"] else EXIT_SECONDS)
+            seen = watch.until_exit(LINGER_SECONDS if answer.late else EXIT_SECONDS)
             step.state, step.done = "failed", how_it_ended(seen, answer)
         if seen.state == "late" and vigil.tokens_made((asked,)):
             raise self._not_for_us(under_way, (asked,), "busy")
@@ -142,19 +144,19 @@ class Attempt:
         with self._job.report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
                 asked = (*asked, self._ask(under_way, vigil.COMPLETION_SECONDS))
-                answer, said = dict(asked[-1].answer), vigil.verdict(asked)
-                step.data = {"completion": answer, "asked": len(asked)}
+                answer, said = asked[-1].answer, vigil.verdict(asked)
+                step.data = {"completion": answer.as_json(), "asked": len(asked)}
                 if said == "answers":
                     step.done = f"{tokens(answer)}, after {vigil.told(asked)}"
                     return None
                 if said == "broken":
-                    answer["error"] = f"{vigil.told(asked)} failed, the last: {answer['error']}"
-                    answer["asked"] = len(asked)
-                    step.state, step.done = "failed", how_it_ended(Seen("late"), answer)
-                    return _End(Seen("late"), answer)
+                    why = f"{vigil.told(asked)} failed, the last: {answer.error}"
+                    answer = answer.model_copy(update={"error": why})
+                    step.state, step.done = "failed", how_it_ended(Seen("late"), answer, len(asked))
+                    return _End(Seen("late"), answer, len(asked))
                 if said != "unknown":
                     raise self._not_for_us(under_way, asked, said)
-                step.progress(f"{len(asked)} asked for, none came", asked=len(asked), error=answer["error"])
+                step.progress(f"{len(asked)} asked for, none came", asked=len(asked), error=answer.error)
                 seen = watch.until_exit(vigil.PAUSE_SECONDS)
                 if seen.state == "exited":
                     step.state, step.done = "failed", how_it_ended(seen, None)
@@ -170,13 +172,13 @@ class Attempt:
     ) -> DeployError:
         """The error where a server serves, and only we get no completion: nothing was changed."""
         what, answer = f"{self._job.host.name}: launch {under_way.launch}", asked[-1].answer
-        if answer["status"] in (401, 403):
+        if answer.status in (401, 403):
             return PreflightRefused(
                 "no_key",
-                f"{what} answers, and asks for its API key: {answer['error']}",
+                f"{what} answers, and asks for its API key: {answer.error}",
                 next_command="{command} --env VLLM_API_KEY",
             )
-        told = f"{vigil.told(asked)} of ours failed, the last: {answer['error']}. Nothing was changed"
+        told = f"{vigil.told(asked)} of ours failed, the last: {answer.error}. Nothing was changed"
         look = f"deploy status {self._job.again}"
         if said == "refuses":
             return BudgetSpent("server_refuses", f"{what} answers, and {told}", next_command=look)
@@ -202,7 +204,13 @@ class Attempt:
         judged = self._judged(launch, end.seen, diagnosis, watch)
         diagnosis = judged.diagnosis
         failure = Failure(
-            launch, end.seen, diagnosis, end.answer, known=judged.known, from_outside=judged.from_outside
+            launch,
+            end.seen,
+            diagnosis,
+            end.answer,
+            asked=end.asked,
+            known=judged.known,
+            from_outside=judged.from_outside,
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.base.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.launch.watch import Seen
 from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.plan.gpu_room import Shortage
+from orchestrator.programs.smoke import Completion
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,10 @@ class Failure:
     launch: int
     seen: Seen
     diagnosis: Diagnosis
-    answer: dict[str, Any] | None = None
-    """Of the first completion, where the engine got as far as that."""
+    answer: Completion | None = None
+    """Of the last completion that was asked for, where the engine got as far as that."""
+    asked: int = 0
+    """How many were asked for of a server that was up."""
     bundle: str | None = None
     """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
     known: str = ""
@@ -33,12 +35,12 @@ class Failure:
     def cause(self) -> str:
         if self.diagnosis.root_cause:
             return redact(self.diagnosis.root_cause.text)
-        return self.known or how_it_ended(self.seen, self.answer)
+        return self.known or how_it_ended(self.seen, self.answer, self.asked)
 
     @property
     def hung(self) -> bool:
         """Whether the first completion was still awaited when its time was over."""
-        return self.answer is not None and bool(self.answer["late"]) and self.seen.state == "late"
+        return self.answer is not None and self.answer.late and self.seen.state == "late"
 
     @property
     def silent(self) -> bool:
@@ -50,14 +52,14 @@ class Failure:
         )
 
 
-def how_it_ended(seen: Seen, answer: dict[str, Any] | None) -> str:
-    """The end of a launch in words, where its log may say nothing."""
-    if answer is not None and "asked" in answer:
-        return f"it was up, and {answer['error']}"
-    if answer is not None and answer["late"]:
-        return f"/health answers, and {answer['error']}"
+def how_it_ended(seen: Seen, answer: Completion | None, asked: int = 0) -> str:
+    """The end of a launch in words, where its log may say nothing; `asked` of a server that was up."""
+    if answer is not None and asked:
+        return f"it was up, and {answer.error}"
+    if answer is not None and answer.late:
+        return f"/health answers, and {answer.error}"
     if answer is not None:
-        return f"/health answered, the first completion failed: {answer['error']}"
+        return f"/health answered, the first completion failed: {answer.error}"
     if seen.state == "late":
         return "not healthy in time"
     if seen.state == "hanging":
@@ -85,13 +87,12 @@ def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> Deploy
     """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `again`
     are the words after a verb."""
     what, logs = f"{host}: launch {failure.launch}", f"deploy logs {again}"
-    known_up = failure.answer is not None and "asked" in failure.answer
-    onward = f"deploy restart {again}" if known_up else logs
+    onward = f"deploy restart {again}" if failure.asked else logs
     finding = failure.diagnosis.finding
     likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
     if failure.seen.state == "foreign":
-        owner = failure.seen.owner or {}
-        who = f"pid {owner.get('pid')} ({owner.get('command')}, user {owner.get('user')})"
+        owner = failure.seen.owner
+        who = f"pid {owner.pid} ({owner.command}, user {owner.user})" if owner else "somebody"
         error = f"{what}: {who} answers on its port, and it is not ours"
         return LaunchFailed("foreign_server", error, next_command=logs)
     if finding is not None and failure.diagnosis.verdict == "hang":

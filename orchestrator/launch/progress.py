@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from orchestrator.base.amounts import duration
@@ -14,6 +13,7 @@ from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.launch.watch import GivenUp
 from orchestrator.on_host.secrets.secrets import redact
+from orchestrator.programs.watch import Work
 
 LINGER_SECONDS = 2.0
 """How long an engine may live on after a failure that dooms it: its other ranks tell theirs in that time, and
@@ -48,7 +48,7 @@ class Progress:
         self._doomed_since: float | None = None
         self._one_at_a_time = threading.Lock()
         self._life = time.monotonic()
-        self._work: Mapping[str, float] = {}
+        self._work: Work | None = None
         self._hangs = False
 
     @property
@@ -104,21 +104,23 @@ class Progress:
                 root_cause=redact(cause.text),
             )
 
-    def waited(self, seconds: float, work: Mapping[str, float]) -> None:
+    def waited(self, seconds: float, work: Work) -> None:
         """Another heartbeat of the host: what its processes did since the last one may be a sign of life."""
         with self._one_at_a_time:  # the log arrives in a thread of its own
             if self._works(work):
                 self._life = time.monotonic()
-            self._work = work or self._work
+            self._work = work
             self._hangs = self._live.now(self.idle_seconds).verdict == "hang"
         self._tell(self._told, waited=round(seconds, 1))
 
-    def _works(self, work: Mapping[str, float]) -> bool:
+    def _works(self, work: Work) -> bool:
         """Reading from a disk is progress; so is computing while kernels are compiled. Ranks that wait for each other
         compute as well: they spin."""
-        read, cpu = (work.get(name, 0) - self._work.get(name, 0) for name in ("read_bytes", "cpu_seconds"))
+        if self._work is None:
+            return False
+        read, cpu = work.read_bytes - self._work.read_bytes, work.cpu_seconds - self._work.cpu_seconds
         compiles = self._live.phase.name in COMPUTING
-        return bool(self._work) and (read > WORTH_READING or (compiles and cpu > WORTH_COMPUTING))
+        return read > WORTH_READING or (compiles and cpu > WORTH_COMPUTING)
 
     def _tell(self, text: str, **data: Any) -> None:
         self._told = text

@@ -12,8 +12,9 @@ from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import endpoint_of
 from orchestrator.programs.ask import ask
-from orchestrator.programs.launch import Launch
-from orchestrator.programs.stop import Stop, Stopped
+from orchestrator.programs.launch import StartLaunch
+from orchestrator.programs.smoke import Complete, Completion
+from orchestrator.programs.stop import StopLaunch, Stopped
 
 GRACE_SECONDS = 10.0
 KILL_SECONDS = 20.0
@@ -44,7 +45,7 @@ class Server:
         """Start one launch; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
         place = {key: value for key, value in endpoint_of(self._job.playbook).items() if key != "api_key"}
-        request = Launch(
+        request = StartLaunch(
             playbook=self._job.name,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
@@ -57,27 +58,22 @@ class Server:
         started = ask(self._job.host, request)
         return UnderWay(started.launch, started.log, place)
 
-    def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> dict[str, Any]:
-        """One real completion from {host, port, model} in so many seconds, as `on_host/programs/smoke.py` answers."""
+    def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> Completion:
+        """One real completion from {host, port, model} in so many seconds."""
         smoke = self._job.playbook.smoke
-        request = {
-            **endpoint_of(self._job.playbook),
-            **place,
-            "prompt": smoke.prompt,
-            "max_tokens": smoke.max_tokens,
-            "timeout": seconds,
-        }
-        private = request["api_key"] is not None
-        answer: dict[str, Any] = self._job.host.script(
-            "smoke", request, deadline=seconds * 2 + SMOKE_SECONDS, private=private
+        request = Complete(
+            **{**endpoint_of(self._job.playbook), **place},
+            prompt=smoke.prompt,
+            max_tokens=smoke.max_tokens,
+            timeout=seconds,
         )
-        return answer
+        return ask(self._job.host, request, deadline=seconds * 2 + SMOKE_SECONDS)
 
     def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> None:
         """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
         deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
         with self._job.report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
-            request = Stop(
+            request = StopLaunch(
                 playbook=self._job.name,
                 grace_seconds=grace_seconds,
                 kill_seconds=KILL_SECONDS,
@@ -108,6 +104,6 @@ def ended(stopped: Stopped) -> str:
     return "; ".join(done)
 
 
-def tokens(answer: dict[str, Any]) -> str:
+def tokens(answer: Completion) -> str:
     """A completion in words."""
-    return f"{answer['tokens']} tokens, {answer['tokens_per_second'] or 0:.0f} tok/s"
+    return f"{answer.tokens} tokens, {answer.tokens_per_second or 0:.0f} tok/s"

@@ -6,11 +6,11 @@ tokens for anybody is busy, whatever becomes of our own request.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from orchestrator.base.amounts import duration
+from orchestrator.programs.smoke import Completion
 
 COMPLETIONS = 3
 SECONDS = 180.0
@@ -28,23 +28,22 @@ us; busy: it makes tokens for others; broken: neither we nor anybody else gets a
 
 @dataclass(frozen=True)
 class Asked:
-    """One completion that was asked for: when it began and ended (seconds on one clock), and its answer
-    (`on_host/programs/smoke.py`)."""
+    """One completion that was asked for: when it began and ended (seconds on one clock), and what came of it."""
 
     began: float
     ended: float
-    answer: Mapping[str, Any]
+    answer: Completion
 
     @property
     def refused(self) -> bool:
         """Whether the server itself answered that it will not: no key, no such model, too many requests."""
-        status = self.answer.get("status")
+        status = self.answer.status
         return status is not None and (400 <= status < 500 or status == 503)
 
     @property
     def made(self) -> tuple[int, ...]:
         """Tokens that the engine had made for all of its clients before and after, as far as it told."""
-        counts = (self.answer.get("made_before"), self.answer.get("made_after"))
+        counts = (self.answer.made_before, self.answer.made_after)
         return tuple(count for count in counts if count is not None)
 
 
@@ -53,9 +52,9 @@ def verdict(asked: tuple[Asked, ...]) -> Verdict:
     if not asked:
         return "unknown"
     last = asked[-1]
-    if last.answer.get("ok"):
+    if last.answer.ok:
         return "answers"
-    if last.answer.get("status") in (401, 403):
+    if last.answer.status in (401, 403):
         return "refuses"  # waiting brings no key
     if len(asked) < COMPLETIONS or last.ended - asked[0].began < SECONDS:
         return "unknown"

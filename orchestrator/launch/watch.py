@@ -6,13 +6,16 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
 from orchestrator.hosts.host import Host
+from orchestrator.programs.ask import Answers
+from orchestrator.programs.listener import Listener
+from orchestrator.programs.watch import Answering, Beat, Exited, FollowLaunch, Work
 
 DRAIN_SECONDS = 10.0
 """How long the line may be silent while the log of an ended process is still arriving."""
@@ -31,7 +34,7 @@ class Seen:
 
     state: Literal["ready", "exited", "foreign", "lingering", "hanging", "late"]
     exit_code: int | None = None
-    owner: Mapping[str, Any] | None = None
+    owner: Listener | None = None
 
 
 class Watch:
@@ -47,9 +50,9 @@ class Watch:
         host: Host,
         *,
         log: str | None,
-        request: Mapping[str, Any],
+        request: FollowLaunch,
         on_log: Callable[[bytes], None],
-        on_wait: Callable[[float, Mapping[str, float]], None],
+        on_wait: Callable[[float, Work], None],
         given_up: Callable[[], GivenUp | None] = lambda: None,
     ) -> None:
         self._on_log = on_log
@@ -61,7 +64,7 @@ class Watch:
         self._received = 0
         self._last = b""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
-        self._states = host.stream_script("watch", request)
+        self._states = Answers(host, request)
         self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
         sources: list[tuple[str, Iterator[Any]]] = [("state", self._states.values())]
         if self._tail is not None:
@@ -110,16 +113,16 @@ class Watch:
                 raise value
             if kind == "log":
                 continue
-            if "exited" in value:
-                self._drain(value.get("log_bytes") or 0)
-                return Seen("exited", exit_code=value["exited"])
-            if "healthy" in value and not value["ours"] and value["owner"]:
-                return Seen("foreign", owner=value["owner"])
-            up = "healthy" in value and (value["listed"] or (value["locked"] and value["ours"]))
-            if up and stop_when_ready:
-                return Seen("ready")
-            if "waited" in value:
-                self._on_wait(time.monotonic() - started, value.get("work") or {})
+            if isinstance(value, Exited):
+                self._drain(value.log_bytes)
+                return Seen("exited", exit_code=value.exited)
+            if isinstance(value, Answering):
+                if not value.ours and value.owner:
+                    return Seen("foreign", owner=value.owner)
+                if stop_when_ready and (value.listed or (value.locked and value.ours)):
+                    return Seen("ready")
+            elif isinstance(value, Beat):
+                self._on_wait(time.monotonic() - started, value.work)
         return Seen("late")
 
     def _drain(self, log_bytes: int) -> None:

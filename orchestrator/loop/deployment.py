@@ -147,7 +147,7 @@ class Deployment(Reading):
                     step.data = {"patch": one.patch, "files": [file.as_json() for file in done]}
         return tuple(one.patch for one in chosen)
 
-    def verify(self, *, deep: bool) -> dict[str, Any]:
+    def verify(self, *, deep: bool) -> ready.Checked:
         """Judge the checkpoint's files without network."""
         return ready.judge(self.job, self._survey(), deep=deep)
 
@@ -201,9 +201,9 @@ class Deployment(Reading):
             return False
         with self.job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             answer = self._server.complete(found.observed.endpoint)
-            step.done = tokens(answer) if answer["ok"] else str(answer["error"])
-            step.state = "ok" if answer["ok"] else "failed"
-        if not answer["ok"]:
+            step.done = tokens(answer) if answer.ok else str(answer.error)
+            step.state = "ok" if answer.ok else "failed"
+        if not answer.ok:
             return False
         if found.outcome is None or found.outcome.result != "healthy":
             record = {"action": "outcome", "launch": found.observed.launch, "result": "healthy"}

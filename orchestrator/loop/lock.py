@@ -12,6 +12,8 @@ from types import TracebackType
 
 from orchestrator.base.errors import DeployError, HostError, Locked
 from orchestrator.job import Job
+from orchestrator.programs.ask import Answers
+from orchestrator.programs.lock import Held, HeldBy, TakeLock
 
 HEARTBEAT_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
@@ -24,19 +26,17 @@ class Lock:
 
     def __init__(self, job: Job, doing: str) -> None:
         self._job = job
-        self._stream = job.host.stream_script(
-            "lock",
-            {
-                "playbook": job.name,
-                "who": f"{getpass.getuser()}@{socket.gethostname()}",
-                "doing": doing,
-                "heartbeat_seconds": SILENCE_SECONDS,
-                "patience_seconds": PATIENCE_SECONDS,
-            },
+        request = TakeLock(
+            playbook=job.name,
+            who=f"{getpass.getuser()}@{socket.gethostname()}",
+            doing=doing,
+            heartbeat_seconds=SILENCE_SECONDS,
+            patience_seconds=PATIENCE_SECONDS,
         )
+        self._stream = Answers(job.host, request)
         self._ended = threading.Event()
         self._lost = False
-        self._answered: queue.Queue[object] = queue.Queue()
+        self._answered: queue.Queue[Held | HeldBy | Exception | None] = queue.Queue()
         self._heart = threading.Thread(target=self._beat, daemon=True)
         self._ear = threading.Thread(target=self._listen, daemon=True)
 
@@ -46,10 +46,10 @@ class Lock:
             answer = self._answered.get(timeout=ANSWER_SECONDS)
         except queue.Empty:
             answer = None
-        if isinstance(answer, BaseException):
+        if isinstance(answer, Exception):
             self._stream.close()
             raise answer
-        if not isinstance(answer, dict) or "locked" not in answer:
+        if not isinstance(answer, Held):
             self._stream.close()
             raise self._refusal(answer)
         self._heart.start()
@@ -92,15 +92,14 @@ class Lock:
         self._lost = not self._ended.is_set()
         self._answered.put(None)
 
-    def _refusal(self, answer: object) -> Exception:
-        if not isinstance(answer, dict):
+    def _refusal(self, answer: HeldBy | None) -> Exception:
+        if answer is None:
             return HostError(
                 "lock_failed",
                 f"{self._job.host.name}: the lock program ended without an answer",
                 next_command="{command} -v",
             )
-        holder = answer["held_by"]
-        who, since, doing = (holder.get(key, "unknown") for key in ("who", "since", "doing"))
+        who, since, doing = (answer.held_by.get(key, "unknown") for key in ("who", "since", "doing"))
         return Locked(
             "locked",
             f"{self._job.host.name}: {who} deploys {self._job.name} since {since} (host time): {doing}",

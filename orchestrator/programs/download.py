@@ -17,7 +17,7 @@ class Standing(Value):
     room: str
 
 
-class Start(Request[Standing]):
+class StartDownload(Request[Standing]):
     """`keep` are files whose local bytes are ours; the token may go wherever the endpoint leads with `token_consent`."""
 
     program = "download"
@@ -35,7 +35,7 @@ class Start(Request[Standing]):
     keep: tuple[str, ...]
 
 
-class Status(Request[Standing]):
+class DownloadStatus(Request[Standing]):
     program = "download"
 
     action: Literal["status"] = "status"

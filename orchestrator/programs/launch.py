@@ -17,7 +17,7 @@ class Launched(Value):
     started_at: str
 
 
-class Launch(Request[Launched]):
+class StartLaunch(Request[Launched]):
     """Secrets reach the engine's environment and are written nowhere; `unset` are names that it must not inherit."""
 
     program = "launch"

@@ -20,7 +20,7 @@ class HeldBy(Value):
     held_by: Mapping[str, Any]
 
 
-class Lock(Request[Held | HeldBy]):
+class TakeLock(Request[Held | HeldBy]):
     """`who` is user@machine; the lock is freed after so many seconds without a heartbeat."""
 
     program = "lock"

@@ -21,7 +21,7 @@ class Completion(Value):
     made_after: int | None
 
 
-class Smoke(Request[Completion]):
+class Complete(Request[Completion]):
     """`timeout` in seconds, for all of it."""
 
     program = "smoke"

@@ -46,7 +46,7 @@ class Stopped(Value):
     seconds: float
 
 
-class Stop(Request[Stopped]):
+class StopLaunch(Request[Stopped]):
     """The launch that lives where `launch` is None, else the latest; waits in seconds."""
 
     program = "stop"

@@ -68,7 +68,7 @@ class Exited(Value):
 Event = Running | Health | Beat | Answering | ServerGone | Exited
 
 
-class Watch(Request[Event]):
+class FollowLaunch(Request[Event]):
     """`interval` is the seconds between two questions for health."""
 
     program = "watch"

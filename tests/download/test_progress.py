@@ -4,6 +4,7 @@ import pytest
 
 from orchestrator.base.errors import DeployError
 from orchestrator.download.progress import Fetched, Progress, Source, failure, known_files, read
+from orchestrator.programs.discard import KnownFile
 
 SOURCE = Source(
     "kimi",
@@ -71,4 +72,4 @@ def test_without_a_manifest_no_file_is_known() -> None:
 
 
 def test_a_patched_config_is_not_held_against_its_upstream_size() -> None:
-    assert known_files(MANIFEST, {"config.json"}) == {"a.safetensors": {"size": 5, "sha256": "s"}}
+    assert known_files(MANIFEST, {"config.json"}) == {"a.safetensors": KnownFile(size=5, sha256="s")}

@@ -8,17 +8,27 @@ import pytest
 
 from orchestrator.launch import vigil
 from orchestrator.launch.vigil import Asked
+from orchestrator.programs.smoke import Completion
 
 LATE = {"ok": False, "status": None, "late": True, "error": "no completion came within 60 s"}
 DEAD = {"ok": False, "status": 500, "late": False, "error": "EngineCore encountered an issue."}
 GONE = {"ok": False, "status": None, "late": False, "error": "[Errno 111] Connection refused"}
 KEY = {"ok": False, "status": 401, "late": False, "error": "Unauthorized"}
 BUSY = {"ok": False, "status": 503, "late": False, "error": "overloaded"}
+MORE = {
+    "text": None,
+    "tokens": 0,
+    "seconds": 60.0,
+    "tokens_per_second": None,
+    "made_before": None,
+    "made_after": None,
+}
 FINE = {"ok": True, "status": 200, "late": False, "error": None}
 
 
 def asked(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Asked, ...]:
-    return tuple(Asked(at * every, at * every + takes, answer) for at, answer in enumerate(answers))
+    values = [Completion.model_validate({**MORE, **answer}) for answer in answers]
+    return tuple(Asked(at * every, at * every + takes, value) for at, value in enumerate(values))
 
 
 def made(answer: dict[str, Any], before: int | None, after: int | None) -> dict[str, Any]:

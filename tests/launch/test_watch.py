@@ -11,8 +11,11 @@ import pytest
 
 from orchestrator.hosts.host import Host
 from orchestrator.launch.watch import GivenUp, Seen, Watch
+from orchestrator.programs.watch import FollowLaunch
 
 SECONDS = 10.0
+
+FOLLOW = FollowLaunch(playbook="tiny", launch=1, host="127.0.0.1", port=8000, model="tiny", interval=1.0)
 
 
 class Feed:
@@ -58,7 +61,7 @@ class Followed:
         return Watch(
             host,
             log="/log",
-            request={},
+            request=FOLLOW,
             on_log=on_log or self.heard,
             on_wait=lambda seconds, work: None,
             given_up=given_up,
@@ -77,7 +80,7 @@ def test_the_log_is_handed_on_while_nobody_waits_for_the_engine() -> None:
 def test_what_the_engine_wrote_before_it_ended_is_taken_to_the_last_byte() -> None:
     one = Followed()
     with one.watch() as watch:
-        one.states.put({"exited": 1, "log_bytes": 9})
+        one.states.put({"exited": 1, "log_bytes": 9, "members": []})
         threading.Timer(0.05, one.log.put, (b"one\n", b"two\nt")).start()
         assert watch.until_ready(SECONDS) == Seen("exited", exit_code=1)
         assert one.text == b"one\ntwo\nt\n"

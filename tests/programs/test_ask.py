@@ -11,10 +11,10 @@ from orchestrator.base.errors import HostError
 from orchestrator.hosts.host import Host
 from orchestrator.programs.ask import Answers, ask
 from orchestrator.programs.ended import End, Ended
-from orchestrator.programs.lock import Held, Lock
+from orchestrator.programs.lock import Held, TakeLock
 
 END = {"exit_code": 1, "rebooted": False, "oom_kills": {"group": 0, "machine": None}, "kernel": None}
-LOCK = Lock(playbook="tiny", who="me@here", doing="up", heartbeat_seconds=30, patience_seconds=1)
+LOCK = TakeLock(playbook="tiny", who="me@here", doing="up", heartbeat_seconds=30, patience_seconds=1)
 
 
 class Answering:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from orchestrator.hosts import ship
-from orchestrator.programs.launch import Launch
+from orchestrator.programs.launch import StartLaunch
 from orchestrator.programs.look import Look
 from orchestrator.programs.request import Request
-from orchestrator.programs.smoke import Smoke
+from orchestrator.programs.smoke import Complete
 from tests.programs.requests import PROGRAMS, requests
 
 
@@ -52,8 +52,8 @@ LOOK: dict[str, Any] = {
 @pytest.mark.parametrize(
     "request_",
     [
-        Launch.model_validate({**LAUNCH, "secrets": {"HF_TOKEN": "hush"}}),
-        Smoke.model_validate({**PLACE, "prompt": "2+2=", "max_tokens": 8, "timeout": 5}),
+        StartLaunch.model_validate({**LAUNCH, "secrets": {"HF_TOKEN": "hush"}}),
+        Complete.model_validate({**PLACE, "prompt": "2+2=", "max_tokens": 8, "timeout": 5}),
         Look.model_validate(LOOK),
     ],
     ids=lambda value: value.program,
@@ -65,4 +65,4 @@ def test_a_request_with_a_secret_is_private_and_does_not_print_it(request_: Requ
 
 
 def test_one_without_is_not() -> None:
-    assert not Launch.model_validate(LAUNCH).private
+    assert not StartLaunch.model_validate(LAUNCH).private

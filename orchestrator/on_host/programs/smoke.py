@@ -86,9 +86,11 @@ def judge(answer: endpoint.Answer, seconds: float) -> dict[str, Any]:
         text = choice["text"] if "text" in choice else choice["message"].get("content")
         tokens = int(value["usage"]["completion_tokens"])
         finish = choice.get("finish_reason")
-    except (TypeError, KeyError, IndexError, ValueError, AttributeError):
+    except (TypeError, KeyError, IndexError, ValueError, OverflowError, AttributeError):
         return {**result, "error": f"not a completion: {answer.text[:500]}"}
-    result.update(text=text or "", tokens=tokens, tokens_per_second=round(tokens / max(seconds, 0.001), 1))
+    result.update(
+        text=str(text or ""), tokens=tokens, tokens_per_second=round(tokens / max(seconds, 0.001), 1)
+    )
     if tokens < 1:
         return {**result, "error": "the completion has no token"}
     if finish not in ("stop", "length", "tool_calls"):

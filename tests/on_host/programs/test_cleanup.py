@@ -209,7 +209,8 @@ def test_memory_that_is_being_given_back_is_waited_for(home: Path, monkeypatch: 
     monkeypatch.setattr(cleanup, "time", Clock())
     left = [{"a": used} for used in (9000, 9000, 4000, 4000, 100)]
     monkeypatch.setattr(gpu_memory, "used", lambda: left.pop(0) if len(left) > 1 else left[0])
-    monkeypatch.setattr(gpu_memory, "holders", lambda: [{"pid": 7, "user": "eve", "command": "python x"}])
+    process = {"gpu_uuid": "a", "pid": 7, "name": "python", "memory_mib": 100}
+    monkeypatch.setattr(gpu_memory, "holders", lambda: [{**process, "user": "eve", "command": "python x"}])
     done = clean("gpu_memory_wait")["gpu_memory_wait"]
     assert done["used_mib"] == {"a": 100}
     assert done["holders"][0]["user"] == "eve"
