@@ -145,9 +145,7 @@ def _on_host(command: _Command, name: str) -> int:
     options, playbook = command.options, command.playbook
     report = Report(command.shown, name)
     if options.model_dir:
-        folder = _folder(options.model_dir, local=name == "local")
-        checkpoint = playbook.checkpoint.model_copy(update={"folder": folder})
-        playbook = playbook.model_copy(update={"checkpoint": checkpoint})
+        playbook = playbook.in_folder(_folder(options.model_dir, local=name == "local"))
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         # Imported while the host is waited for; the import below waits for this one to end.
         threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()

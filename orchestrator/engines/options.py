@@ -1,4 +1,4 @@
-"""What will be launched, as one value: which options and variables, with which values?
+"""What will be launched, as one value: which options and variables, with which values, set by whom?
 
 It is worked out once (`plan/resolve.py`), by the engine's own names. A command line and texts are made of it where
 somebody outside reads them, and are not read back: an option's value stays the number, the list or the text that it is.
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from orchestrator.engines.variable import Variable
+from orchestrator.engines.variable import Origin, Variable
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -24,6 +24,23 @@ _MOST = 1e15
 
 
 @dataclass(frozen=True)
+class Option:
+    """The value of an option, and who set it."""
+
+    value: OptionValue
+    origin: Origin
+
+
+def number(value: OptionValue | None) -> float | None:
+    """The number that a value is, None where it is none that can be reckoned with."""
+    try:
+        found = float(value) if isinstance(value, int | float | str) and value is not True else None
+    except (ValueError, OverflowError):
+        return None
+    return found if found is not None and abs(found) <= _MOST else None
+
+
+@dataclass(frozen=True)
 class Options(ABC):
     """The options and variables of one launch; each engine has its own kind."""
 
@@ -31,9 +48,9 @@ class Options(ABC):
     """The interpreter on the host that has the engine."""
     folder: str
     """The checkpoint's, an absolute path on the host."""
-    asked_context: int
-    """Tokens that a person asked for: what a patch left room for once does not lengthen it."""
-    values: Mapping[str, OptionValue] = field(default_factory=dict)
+    asked_context: Option
+    """Tokens that a person asked for; a remedy may only ask for fewer."""
+    given: Mapping[str, Option] = field(default_factory=dict)
     """By the option's long name without dashes, in the order of the command line."""
     environment: tuple[Variable, ...] = ()
     """What is set on top of the host's own environment."""
@@ -102,14 +119,14 @@ class Options(ABC):
     def sizes_its_cache(self) -> bool:
         """Whether the KV cache has a size of its own, so that the share of the card decides less."""
 
+    def value(self, name: str) -> OptionValue | None:
+        """What an option is set to; None where it is not given."""
+        option = self.given.get(name)
+        return None if option is None else option.value
+
     def number(self, name: str) -> float | None:
         """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
-        value = self.values.get(name)
-        try:
-            number = float(value) if isinstance(value, int | float | str) and value is not True else None
-        except (ValueError, OverflowError):
-            return None
-        return number if number is not None and abs(number) <= _MOST else None
+        return number(self.value(name))
 
     def variable(self, name: str) -> str | None:
         """What the engine gets for a variable, None where it is not set here."""
@@ -120,10 +137,10 @@ class Options(ABC):
         """Every variable with its value; only for a channel that no other user and no file sees."""
         return {variable.name: variable.sent for variable in self.environment}
 
-    def changed(self, values: Mapping[str, OptionValue | None]) -> Self:
+    def changed(self, changes: Mapping[str, Option | None]) -> Self:
         """The same with these options set, or taken away (None), by their exact names."""
-        kept = {name: value for name, value in {**self.values, **values}.items() if value is not None}
-        return replace(self, values=kept)
+        given = {name: option for name, option in {**self.given, **changes}.items() if option is not None}
+        return replace(self, given=given)
 
     def with_variables(self, variables: Iterable[Variable]) -> Self:
         """The same with these variables set."""

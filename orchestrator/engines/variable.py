@@ -1,12 +1,16 @@
-"""What is one variable of the engine's environment, and what of it may be shown?"""
+"""What is one variable of the engine's environment, who set it, and what of it may be shown?"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import SecretStr
 
 from orchestrator.on_host.secrets.secrets import holds_secret, is_secret, redact
+
+Origin = Literal["default", "playbook", "option", "remedy"]
+"""Who set something: nobody, the playbook's file, an option of this command, a patch in force or about to be."""
 
 
 @dataclass(frozen=True)
@@ -16,12 +20,13 @@ class Variable:
     name: str
     value: str | SecretStr
     reason: str
+    origin: Origin
 
     @classmethod
-    def guarded(cls, name: str, value: str, reason: str) -> Variable:
+    def of_a_remedy(cls, name: str, value: str) -> Variable:
         """One whose value is kept secret where its name or what it holds asks for that."""
         secret = is_secret(name) or holds_secret(f"{name}={value}")
-        return cls(name, SecretStr(value) if secret else value, reason)
+        return cls(name, SecretStr(value) if secret else value, "set by a remedy", "remedy")
 
     @property
     def shown(self) -> str:

@@ -113,8 +113,12 @@ class Plan:
                 "kv_bytes_per_token": self.fit.kv_bytes_per_token,
             },
             "command": list(self.options.argv),
+            "options": [
+                {"name": name, "value": option.value, "origin": option.origin}
+                for name, option in self.options.given.items()
+            ],
             "environment": [
-                {"name": one.name, "value": one.shown, "reason": one.reason}
+                {"name": one.name, "value": one.shown, "reason": one.reason, "origin": one.origin}
                 for one in self.options.environment
             ],
             "predictions": [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.engines.options import Options, OptionValue
+from orchestrator.engines.options import Option, Options, OptionValue
 from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm.arguments import checked_value, remedied_name
-from orchestrator.engines.vllm.options import VllmOptions
+from orchestrator.engines.vllm.options import CONTEXT, VllmOptions
 from orchestrator.engines.vllm.variables import remedied_variable
 from orchestrator.on_host.secrets import hub_token
 from orchestrator.plan.change import Change
@@ -17,25 +17,29 @@ from orchestrator.survey.survey import Survey
 
 def asked(playbook: Playbook, *, python: str, folder: str) -> Options:
     """What the playbook and this command's options ask for; `python` and `folder` are absolute paths on the host."""
-    values: dict[str, OptionValue] = {
-        "model": folder,
-        "served-model-name": playbook.served_name,
-        "host": playbook.listen,
-        "port": playbook.port,
-        "tensor-parallel-size": playbook.parallel.tensor,
+    parallel = playbook.parallel
+    values: dict[str, tuple[OptionValue, tuple[str, ...]]] = {
+        "model": (folder, ("checkpoint", "folder")),
+        "served-model-name": (playbook.served_name, ("model", "served_name")),
+        "host": (playbook.listen, ("listen",)),
+        "port": (playbook.port, ("port",)),
+        "tensor-parallel-size": (parallel.tensor, ("parallel", "tensor")),
     }
-    if playbook.parallel.pipeline > 1:
-        values["pipeline-parallel-size"] = playbook.parallel.pipeline
-    if playbook.parallel.data > 1:
-        values["data-parallel-size"] = playbook.parallel.data
-    values["max-model-len"] = playbook.context
+    if parallel.pipeline > 1:
+        values["pipeline-parallel-size"] = parallel.pipeline, ("parallel", "pipeline")
+    if parallel.data > 1:
+        values["data-parallel-size"] = parallel.data, ("parallel", "data")
+    values[CONTEXT] = playbook.context, ("context",)
+    values.update({name: (value, ("arguments", name)) for name, value in playbook.arguments.items()})
+    given = {name: Option(value, playbook.origin(*key)) for name, (value, key) in values.items()}
     return VllmOptions(
         python=python,
         folder=folder,
-        asked_context=playbook.context,
-        values={**values, **playbook.arguments},
+        asked_context=given[CONTEXT],
+        given=given,
         environment=tuple(
-            Variable(name, item.value, item.reason) for name, item in playbook.environment.items()
+            Variable(name, item.value, item.reason, playbook.origin("environment", name))
+            for name, item in playbook.environment.items()
         ),
     )
 
@@ -82,5 +86,5 @@ def without_token(options: Options, host_endpoint: str | None) -> tuple[Options,
     """
     names, instead = hub_token.withheld({"HF_ENDPOINT": host_endpoint or "", **options.sent}, consent=False)
     reason = "no token goes to another place than the Hub without the consent token-to-endpoint"
-    given = [Variable(name, value, reason) for name, value in instead.items()]
+    given = [Variable(name, value, reason, "default") for name, value in instead.items()]
     return options.without_variables(names).with_variables(given), tuple(names)

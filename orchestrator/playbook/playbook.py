@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import SecretStr, ValidationError, field_validator
+from pydantic import PrivateAttr, SecretStr, ValidationError, field_validator
 
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
+from orchestrator.engines.variable import Origin
 from orchestrator.engines.vllm.arguments import rendered
 from orchestrator.engines.vllm.consents import needed
 from orchestrator.on_host.secrets.secrets import brief, is_secret
@@ -49,6 +50,8 @@ class Playbook(Shape):
     name: Name
     source: Path | None = None
     """The file that it was read from."""
+    _options: frozenset[tuple[str, ...]] = PrivateAttr(frozenset())
+    """The keys that options of this command set."""
 
     @property
     def served_name(self) -> str:
@@ -72,6 +75,25 @@ class Playbook(Shape):
         variables = {name: item.plain for name, item in self.environment.items()}
         return tuple(needed(("--host", self.listen, *options), variables))
 
+    def origin(self, *key: str) -> Origin:
+        """Who set a key: "default" where neither the file nor an option of this command did."""
+        if any(key[: len(path)] == path for path in self._options):
+            return "option"
+        place: Any = self
+        for part in key:
+            given = place if isinstance(place, Mapping) else getattr(place, "model_fields_set", ())
+            if part not in given:
+                return "default"
+            place = place[part] if isinstance(place, Mapping) else getattr(place, part)
+        return "playbook"
+
+    def in_folder(self, folder: str) -> Playbook:
+        """The playbook with its checkpoint in a folder that an option names."""
+        checkpoint = self.checkpoint.model_copy(update={"folder": folder})
+        moved = self.model_copy(update={"checkpoint": checkpoint})
+        moved._options = self._options | {("checkpoint", "folder")}
+        return moved
+
     def with_overrides(
         self,
         settings: Sequence[str] = (),
@@ -90,16 +112,22 @@ class Playbook(Shape):
         if not overrides:
             return self
         try:
-            return Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), overrides))
+            return self._overridden(overrides)
         except ValidationError as error:
             texts = {tuple(detail["loc"]) for detail in error.errors() if detail["type"] == "string_type"}
             retried = tuple(item.as_text() if item.path in texts else item for item in overrides)
             if retried == overrides:
                 raise _option_error(error, overrides) from None
         try:  # --set model.served_name=123 means the text, though YAML reads a number
-            return Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), retried))
+            return self._overridden(retried)
         except ValidationError as error:
             raise _option_error(error, retried) from None
+
+    def _overridden(self, overrides: Sequence[Override]) -> Playbook:
+        data = apply_overrides(self.model_dump(exclude_unset=True), overrides)
+        changed = Playbook.model_validate(data)
+        changed._options = self._options.union(item.path for item in overrides)
+        return changed
 
 
 def _option_error(error: ValidationError, overrides: Sequence[Override]) -> UsageError:

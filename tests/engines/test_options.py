@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.options import OptionValue
+from orchestrator.engines.options import Option, OptionValue
 from orchestrator.engines.vllm.arguments import arguments_of
 from orchestrator.engines.vllm.options import VllmOptions
 
 
 def launch(**values: OptionValue) -> VllmOptions:
-    named = {name.replace("_", "-"): value for name, value in values.items()}
-    return VllmOptions("/env/python", "/models/m", 4096, {"model": "/models/m", **named})
+    named = {name.replace("_", "-"): Option(value, "playbook") for name, value in values.items()}
+    model = Option("/models/m", "default")
+    return VllmOptions("/env/python", "/models/m", Option(4096, "playbook"), {"model": model, **named})
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,8 @@ def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook
     assert command[command.index("--tensor-parallel-size") + 1] == "8"
     assert command[:3] == ["/home/ml/ml-env/bin/python3", "-m", "vllm.entrypoints.openai.api_server"]
     assert "--disable-log-requests" not in command
+    length = {"name": "max-model-len", "value": 131072, "origin": "playbook"}
+    assert length in planned["options"]
     environment = {one["name"]: one for one in planned["environment"]}
     assert environment["NCCL_P2P_LEVEL"]["value"] == "SYS"
     assert all(environment[name]["reason"] for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.engines.options import Options
+from orchestrator.engines.options import Option, Options
 from orchestrator.patches import catalogue
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change
@@ -70,6 +70,23 @@ def test_values(value: Any, items: list[str]) -> None:
     assert launch(found).argv[: -len(items)] == launch(BASE).argv[:-4]
 
 
+def test_each_setting_says_who_set_it() -> None:
+    changed = BASE.with_overrides(["arguments.seed=2"], ["max_num_seqs=8"], ["A=1"])
+    options = launch(changed).remedied({"--block-size": "32"}, {"B": "1"})
+    assert {name: option.origin for name, option in options.given.items()} == {
+        **dict.fromkeys(("model", "served-model-name", "host", "port"), "default"),
+        **dict.fromkeys(("tensor-parallel-size", "max-model-len", "reasoning-parser"), "playbook"),
+        "seed": "option",
+        "max-num-seqs": "option",
+        "block-size": "remedy",
+    }
+    origins = {variable.name: variable.origin for variable in options.environment}
+    assert origins == {"NCCL_PROTO": "playbook", "A": "option", "B": "remedy"}
+    assert launch(BASE.in_folder("/other")).given["model"].origin == "option"
+    longer = launch(BASE.with_overrides(["context=2048"])).remedied({"--max-model-len": "4096"}, {})
+    assert longer.given["max-model-len"] == Option(2048, "option")
+
+
 def test_a_remedy_sets_adds_and_takes_away() -> None:
     flags = {"--max-model-len": "1024", "--reasoning_parser": None, "--enforce-eager": "true", "--none": None}
     items = launch(BASE).remedied(flags, {}).argv
@@ -95,12 +112,12 @@ def test_changes_come_after_what_is_in_force_and_the_later_win() -> None:
         "environment": {"NCCL_PROTO": None, "A": "1"},
     }
     standing = resolve.standing(BASE, survey(journal=[record]))
-    assert (standing.values["seed"], standing.values["max-num-seqs"]) == ("2", "8")
+    assert (standing.value("seed"), standing.value("max-num-seqs")) == ("2", "8")
     assert (standing.sent, standing.removed) == ({"A": "1"}, ("NCCL_PROTO",))
     changes = [change({"--seed": "3"}, {"A": None}), change({"--max-num-seqs": None}, {"NCCL_PROTO": "LL"})]
     options = resolve.changed(standing, changes)
-    assert options.values["seed"] == "3"
-    assert "max-num-seqs" not in options.values
+    assert options.value("seed") == "3"
+    assert options.value("max-num-seqs") is None
     assert (options.sent, options.removed) == ({"NCCL_PROTO": "LL"}, ("A",))
 
 
@@ -115,8 +132,8 @@ def test_what_a_remedy_may_not_set_is_left_out_and_told() -> None:
     found = survey(journal=[record])
     assert list(resolve.overruled(found)) == ["--middleware", "LD_PRELOAD"]
     options = resolve.standing(BASE, found)
-    assert options.values["seed"] == "2"
-    assert "middleware" not in options.values
+    assert options.value("seed") == "2"
+    assert options.value("middleware") is None
     assert options.variable("LD_PRELOAD") is None
 
 

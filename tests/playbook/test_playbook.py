@@ -137,6 +137,24 @@ def test_a_secret_shows_itself_nowhere(base: Playbook) -> None:
     assert "hush" not in caught.value.message
 
 
+def test_a_key_knows_who_set_it(base: Playbook) -> None:
+    assert base.origin("context") == base.origin("parallel", "tensor") == "playbook"
+    assert (
+        base.origin("port")
+        == base.origin("parallel", "data")
+        == base.origin("checkpoint", "folder")
+        == "default"
+    )
+    whole = base.with_overrides(["parallel={tensor: 2}"]).with_overrides(["port=8001"])
+    assert whole.origin("parallel", "tensor") == whole.origin("port") == "option"
+    assert whole.origin("context") == "playbook"
+    assert whole.in_folder("/models/x").origin("checkpoint", "folder") == "option"
+    assert (whole.in_folder("/models/x").folder, whole.origin("checkpoint", "folder")) == (
+        "/models/x",
+        "default",
+    )
+
+
 @pytest.mark.parametrize(
     ("variable", "shown"),
     [

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.engines.options import Options, OptionValue
+from orchestrator.engines.options import Option, Options, number
 from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm import sizing
 from orchestrator.engines.vllm.arguments import canonical, rendered, text_of
@@ -31,7 +31,7 @@ class VllmOptions(Options):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        items = [item for name, value in self.values.items() for item in rendered(name, value)]
+        items = [item for name, option in self.given.items() for item in rendered(name, option.value)]
         return (self.python, "-m", MODULE, *items)
 
     @property
@@ -42,19 +42,18 @@ class VllmOptions(Options):
         }
 
     def _named_texts(self) -> Iterator[tuple[str, str | None]]:
-        for name, value in self.values.items():
-            yield name, None if value is True else text_of(value)
+        for name, option in self.given.items():
+            yield name, None if option.value is True else text_of(option.value)
 
     def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
-        changed = self.changed(dict(_set_by_a_remedy(name, text) for name, text in flags.items()))
-        if (changed.number(CONTEXT) or 0) > self.asked_context:
+        changed = self.changed(dict(_of_a_remedy(name, text) for name, text in flags.items()))
+        if (changed.number(CONTEXT) or 0) > self._asked:
+            # what a patch left room for once says nothing against a shorter context that is asked for now
             changed = changed.changed({CONTEXT: self.asked_context})
+        gone = [name for name, value in environment.items() if value is None]
         variables = [
-            Variable.guarded(name, value, "set by a remedy")
-            for name, value in environment.items()
-            if value is not None
+            Variable.of_a_remedy(name, value) for name, value in environment.items() if value is not None
         ]
-        gone = (name for name, value in environment.items() if value is None)
         return changed.with_variables(variables).without_variables(gone)
 
     def consents(self) -> dict[str, str]:
@@ -79,7 +78,11 @@ class VllmOptions(Options):
 
     @property
     def context(self) -> int:
-        return int(self.number(CONTEXT) or self.asked_context)
+        return int(self.number(CONTEXT) or self._asked)
+
+    @property
+    def _asked(self) -> float:
+        return number(self.asked_context.value) or 0
 
     @property
     def context_parallel(self) -> int:
@@ -95,13 +98,14 @@ class VllmOptions(Options):
 
     @property
     def sizes_its_cache(self) -> bool:
-        return "kv-cache-memory-bytes" in self.values
+        return "kv-cache-memory-bytes" in self.given
 
     def _count(self, name: str) -> int:
         return int(self.number(name) or 1)
 
 
-def _set_by_a_remedy(option: str, text: str | None) -> tuple[str, OptionValue | None]:
+def _of_a_remedy(option: str, text: str | None) -> tuple[str, Option | None]:
     """A switch as one: vLLM takes the word after `--enforce-eager true` for the model."""
     name = canonical(option.removeprefix("--"))
-    return name, True if text == "true" and "." not in name else text
+    value = True if text == "true" and "." not in name else text
+    return name, None if value is None else Option(value, "remedy")
