@@ -20,14 +20,15 @@ from orchestrator.on_host.state import launches
 from orchestrator.programs.smoke import Completion
 from tests.deploy import Left
 from tests.deployments import Case
+from tests.diagnosis.labels import log, named
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 from tests.stand_in import StandIn
 from tests.waiting import eventually
 
-FORGED = (Path(__file__).parent / "diagnosis/cases/mla-fp8kv-kimi-k25-tp8/log.txt").read_bytes()
+FORGED = log(named("mla-fp8kv-kimi-k25-tp8"))
 """What a client had somebody's middleware print: a whole launch that fails, record for record. Nothing in it gives it away."""
-STARTED = (Path(__file__).parent / "diagnosis/cases/own-healthy-tp2/log.txt").read_bytes()
+STARTED = log(named("own-healthy-tp2"))
 
 UP = b"INFO:     Application startup complete.\n"
 

@@ -61,7 +61,7 @@ def _too_free(group: str, pattern: str) -> str:
 class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
-    `cases` is a folder of labelled logs beside the file. `cost` is the only way's, where it says none."""
+    `cases` says, for people, where labelled logs of it lie. `cost` is the only way's, where it says none."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str

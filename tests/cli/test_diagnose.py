@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from orchestrator.base import log_file
 from orchestrator.base.errors import UsageError
 from orchestrator.cli.diagnose import diagnose
-
-CASES = Path(__file__).parents[1] / "diagnosis" / "cases"
+from tests.diagnosis.labels import log as log_of
+from tests.diagnosis.labels import named
 
 
 def run(*args: str, stdin: bytes | None = None) -> Result:
@@ -32,7 +32,7 @@ def run(*args: str, stdin: bytes | None = None) -> Result:
     ],
 )
 def test_exit_codes(case: str, code: int, more: tuple[str, ...]) -> None:
-    path = str(CASES / case / "log.txt")
+    path = str(named(case).path)
     assert run(path, *more).exit_code == code
     printed = run(path, "--json", *more)
     assert printed.exit_code == code
@@ -40,19 +40,19 @@ def test_exit_codes(case: str, code: int, more: tuple[str, ...]) -> None:
 
 
 def test_json_from_standard_input() -> None:
-    log = (CASES / "mla-fp8kv-flag-dsv2lite" / "log.txt").read_bytes()
+    log = log_of(named("mla-fp8kv-flag-dsv2lite"))
     found = json.loads(run("-", "--json", stdin=log).stdout)
     assert found["remedy"]["actions"] == [{"kind": "flag", "name": "--kv-cache-dtype", "op": "remove"}]
 
 
 def test_the_text_says_what_why_where_and_what_mends_it_within_80_columns() -> None:
-    shown = run(str(CASES / "mla-fp8kv-kimi-k25-tp8" / "log.txt")).stdout
+    shown = run(str(named("mla-fp8kv-kimi-k25-tp8").path)).stdout
     # the path of the log is one word, however long the folder's is
     assert all(len(line) <= 80 or " " not in line.strip() for line in shown.splitlines())
     words = " ".join(shown.split())
     for part in (
         "No valid attention backend",
-        "log.txt:98",
+        "mla-fp8kv-kimi-k25-tp8.log:98",
         "same in 7 more",
         "fp8-kv-mla",
         "kv_cache_scheme",
@@ -62,7 +62,7 @@ def test_the_text_says_what_why_where_and_what_mends_it_within_80_columns() -> N
 
 
 def test_an_unknown_fault_proposes_nothing() -> None:
-    shown = run(str(CASES / "unknown-stripe-parity-tp4" / "log.txt")).stdout
+    shown = run(str(named("unknown-stripe-parity-tp4").path)).stdout
     assert "StripeParityError" in shown
     assert "remedy  " not in shown
 
@@ -80,14 +80,14 @@ def test_a_patch_of_ones_own(tmp_path: Path) -> None:
         "id: parity\ntitle: Stripes\ncategory: checkpoint_corrupt\nmatch: [{exception: StripeParityError}]\n"
         "advice: ask the vendor\n"
     )
-    path = str(CASES / "unknown-stripe-parity-tp4" / "log.txt")
+    path = str(named("unknown-stripe-parity-tp4").path)
     found = json.loads(run(path, "--json", "--patches", str(tmp_path)).stdout)
     assert (found["verdict"], found["finding"]["patch"]) == ("fault", "parity")
     assert found["remedy"] == {"automatic": False, "actions": [], "advice": ["ask the vendor"]}
 
 
 def test_following_speaks_whenever_the_answer_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = (CASES / "mla-fp8kv-kimi-k25-tp8" / "log.txt").read_bytes()
+    log = log_of(named("mla-fp8kv-kimi-k25-tp8"))
     half = log.index(b"\n", len(log) // 4) + 1
     passed = [(log[:half], 0.0), (b"", 5.0), (log[half:], 0.0), (b"", 1.0)]
     monkeypatch.setattr(log_file, "follow", lambda file: iter(passed))
@@ -97,7 +97,7 @@ def test_following_speaks_whenever_the_answer_changes(monkeypatch: pytest.Monkey
 
 
 def test_following_says_that_it_hangs_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = (CASES / "hang-after-nccl-version" / "log.txt").read_bytes()
+    log = log_of(named("hang-after-nccl-version"))
     passed = [(log, 0.0), *((b"", float(idle)) for idle in (10, 590, 700, 800))]
     monkeypatch.setattr(log_file, "follow", lambda file: iter(passed))
     result = run("x.log", "--follow", "--json")
@@ -107,7 +107,7 @@ def test_following_says_that_it_hangs_once(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_interrupt_ends_following_with_the_answer_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(file: str) -> Iterator[tuple[bytes, float]]:
-        yield (CASES / "healthy-idle-one-hour" / "log.txt").read_bytes(), 0.0
+        yield log_of(named("healthy-idle-one-hour")), 0.0
         raise KeyboardInterrupt
 
     monkeypatch.setattr(log_file, "follow", interrupted)
@@ -119,9 +119,7 @@ def test_an_interrupt_ends_following_with_the_answer_so_far(monkeypatch: pytest.
 def test_a_bundle_is_for_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     log = tmp_path / "vllm.log"
-    log.write_bytes(
-        (CASES / "unknown-stripe-parity-tp4" / "log.txt").read_bytes() + b"api_key='geheim-1234'\n"
-    )
+    log.write_bytes(log_of(named("unknown-stripe-parity-tp4")) + b"api_key='geheim-1234'\n")
     said = run(str(log), "--bundle")
     (bundle,) = (tmp_path / "deploy" / "bundles").glob("*.tar.gz")
     assert bundle.name in said.stderr

@@ -1,31 +1,80 @@
-"""Labelled launch logs: adding a folder with log.txt and expected.json adds a case.
+"""Labelled launch logs: `cases/CATEGORY/PATCH/NAME.log`, and in the `cases.yaml` beside it what is true of each.
 
-expected.json: `context` (what the caller knows), `verdict`, `patch` (the one that must recognise it; without that key none
-may), `category` and those that are accepted besides (`category_also`), `root_cause_contains`, `root_cause_not`, and
-`remedy`: `any_of` ways, one of which must be proposed in full (more actions are fine; where nothing may be done without
-asking, advice that names the thing will do), `automatic` (null: either), `forbidden` actions.
+A folder holds the failures of its patch and what looks like them; `no-patch` holds what no patch may recognise. A label:
+`from` (real: a run of our own; reconstructed: composed of the software's own messages), `source`, `why`, `context` (what
+the caller knows), `verdict`, `patch` (which must recognise it; the folder's for a fault or a hang that names no other, else
+none may), `category` and those that are accepted besides (`category_also`; that of the patch where none is named), `cause`
+and `cause_not` (texts that the root cause has and has not), and `remedy`: `any_of` ways, one of which must be proposed in
+full (more actions are fine; where nothing may be done without asking, advice that names the thing will do), `automatic`
+(absent: either), `forbidden` actions. A wrapper's words are never a cause, unless the label itself asks for them.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML
 
 from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.verdict import Diagnosis
 
-CASES = sorted(path.parent for path in (Path(__file__).parent / "cases").glob("*/expected.json"))
+FOLDER = Path(__file__).parent / "cases"
+UNRECOGNISED = "no-patch"
+WRAPPERS = (
+    "Engine core initialization failed", "Engine process failed to start", "EngineCore failed to start",
+    "EngineCore encountered an issue", "WorkerProc failed to start", "WorkerProc initialization failed",
+    "Worker failed with error", "AsyncLLM output_handler failed", "died unexpectedly",
+)  # fmt: skip
+"""Sentences that only say that another process failed."""
+FILES = sorted(FOLDER.glob("*/*/cases.yaml"))
+_CATEGORIES = {file.parent.name: file.parent.parent.name for file in FILES}
+"""Of every patch."""
 
 
-def expected(case: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((case / "expected.json").read_text(encoding="utf-8"))
-    return found
+class Case(NamedTuple):
+    """A labelled log. Its name may occur in another folder too, `id` occurs once."""
+
+    folder: Path
+    name: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.folder.name}/{self.name}"
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.name}.log"
 
 
-def log(case: Path) -> bytes:
-    return (case / "log.txt").read_bytes()
+def _labels(file: Path) -> dict[Case, dict[str, Any]]:
+    labels: dict[str, dict[str, Any]] = YAML(typ="safe").load(file)
+    return {Case(file.parent, name): _complete(file.parent, label) for name, label in labels.items()}
+
+
+def _complete(folder: Path, label: Mapping[str, Any]) -> dict[str, Any]:
+    recognised = label["verdict"] in ("fault", "hang")
+    patch = label.get("patch", folder.name) if recognised else None
+    return {"context": {}, "remedy": {}, "category": _CATEGORIES.get(patch or ""), **label, "patch": patch}
+
+
+_LABELS = {case: label for file in FILES for case, label in _labels(file).items()}
+CASES = sorted(_LABELS)
+
+
+def named(name: str) -> Case:
+    """The only case of this name."""
+    (case,) = (case for case in CASES if case.name == name)
+    return case
+
+
+def expected(case: Case) -> dict[str, Any]:
+    return _LABELS[case]
+
+
+def log(case: Case) -> bytes:
+    return case.path.read_bytes()
 
 
 def context(label: Mapping[str, Any]) -> Context:
@@ -36,13 +85,13 @@ def wrong(label: Mapping[str, Any], found: Diagnosis) -> list[str]:
     """What the diagnosis says otherwise than the label, in words."""
     mistakes = []
     patch = found.finding.patch if found.finding else None
-    if patch != label.get("patch"):
-        mistakes.append(f"recognised as {patch}, not as {label.get('patch')}")
+    if patch != label["patch"]:
+        mistakes.append(f"recognised as {patch}, not as {label['patch']}")
     if found.verdict != label["verdict"]:
         mistakes.append(f"verdict {found.verdict}, not {label['verdict']}")
-    if label["verdict"] in ("fault", "unknown_fault"):
+    if label["verdict"] in ("fault", "unknown_fault", "hang"):
         mistakes += _wrong_cause(label, found)
-    if label["verdict"] == "fault" and found.finding is not None:
+    if label["patch"] is not None and found.finding is not None:
         accepted = (label["category"], *(label.get("category_also") or ()))
         if found.finding.category not in accepted:
             mistakes.append(f"category {found.finding.category}, not {' or '.join(accepted)}")
@@ -51,8 +100,10 @@ def wrong(label: Mapping[str, Any], found: Diagnosis) -> list[str]:
 
 def _wrong_cause(label: Mapping[str, Any], found: Diagnosis) -> list[str]:
     text = _squashed(found.root_cause.text if found.root_cause else "")
-    missing = [part for part in label["root_cause_contains"] if _squashed(part) not in text]
-    worse = [part for part in label["root_cause_not"] if _squashed(part) in text]
+    wanted = label.get("cause", ())
+    wrappers = [words for words in WRAPPERS if not any(words in _squashed(part) for part in wanted)]
+    missing = [part for part in wanted if _squashed(part) not in text]
+    worse = [part for part in (*label.get("cause_not", ()), *wrappers) if _squashed(part) in text]
     return [f"the cause lacks {part!r}" for part in missing] + [f"the cause has {part!r}" for part in worse]
 
 
@@ -65,13 +116,13 @@ def _wrong_remedy(wanted: Mapping[str, Any], found: Diagnosis) -> list[str]:
     ]
     if (
         wanted.get("automatic") is not None
-        and wanted["any_of"]
+        and wanted.get("any_of")
         and remedy["automatic"] != wanted["automatic"]
     ):
         mistakes.append(f"automatic: {remedy['automatic']}")
     if wanted.get("automatic") is False and remedy["automatic"]:
         mistakes.append("acts without asking")
-    ways = wanted["any_of"]
+    ways = wanted.get("any_of")
     advised = wanted.get("automatic") is not True
     if ways and not any(all(_offered(each, remedy, advised=advised) for each in way) for way in ways):
         mistakes.append(f"none of {ways} is proposed, but {remedy['actions']}")

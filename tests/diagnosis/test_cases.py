@@ -1,32 +1,37 @@
-"""Labelled launch logs are judged as their labels say: those of every patch, and those of the whole."""
+"""Labelled launch logs are judged as their labels say."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import diagnose_log
+from orchestrator.diagnosis.verdict import Diagnosis, RootCause
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
-from tests.diagnosis.labels import CASES, context, expected, log, wrong
+from tests.diagnosis.labels import (
+    CASES,
+    FILES,
+    FOLDER,
+    UNRECOGNISED,
+    WRAPPERS,
+    Case,
+    context,
+    expected,
+    log,
+    wrong,
+)
 
 PATCHES = catalogue.load([shipped("patches")])
-OF_PATCHES = {
-    f"{path.parent.parent.name}-{path.parent.name}": path.parent
-    for patch in PATCHES
-    for path in sorted((shipped("patches") / (patch.cases or "")).glob("*/expected.json"))
-}
+KEYS = {
+    "from", "source", "why", "context", "verdict", "patch", "category", "category_also", "cause", "cause_not", "remedy",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "case",
-    [*CASES, *(pytest.param(case, id=name) for name, case in OF_PATCHES.items())],
-    ids=lambda case: case.name,
-)
-def test_case(case: Path) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_case(case: Case) -> None:
     label = expected(case)
     found = diagnose_log([log(case)], context=context(label), patches=PATCHES)
     assert wrong(label, found) == []
@@ -34,13 +39,38 @@ def test_case(case: Path) -> None:
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.id)
 def test_a_patch_has_a_case_of_its_own_and_a_look_alike(patch: Patch) -> None:
-    labels = [
-        expected(case)
-        for case in OF_PATCHES.values()
-        if case.parent == shipped("patches") / "cases" / patch.id
-    ]
-    assert any(label.get("patch") == patch.id for label in labels)
-    assert any(label.get("patch") != patch.id for label in labels)
+    folder = FOLDER / patch.category / patch.id
+    patches = [expected(case)["patch"] for case in CASES if case.folder == folder]
+    assert patch.id in patches
+    assert any(other != patch.id for other in patches)
+
+
+def test_every_log_has_a_label_and_every_label_a_log() -> None:
+    assert {path for path in FOLDER.rglob("*") if path.is_file()} == {*FILES, *(case.path for case in CASES)}
+    known = {patch.id for patch in PATCHES}
+    assert {case.folder.name for case in CASES if case.folder.parent.name != UNRECOGNISED} == known
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_label_says_where_its_log_is_from_and_nothing_that_is_not_judged(case: Case) -> None:
+    label = expected(case)
+    assert set(label) <= KEYS
+    assert label["from"] in ("real", "reconstructed")
+    assert set(label["remedy"]) <= {"any_of", "automatic", "forbidden"}
+    if label["patch"] is None:
+        assert not {
+            "category_also",
+            *({"cause", "cause_not"} if label["verdict"] != "unknown_fault" else ()),
+        } & set(label)
+
+
+@pytest.mark.parametrize("words", WRAPPERS)
+def test_a_wrapper_is_no_cause_unless_the_label_asks_for_it(words: str) -> None:
+    cause = RootCause(text=f"RuntimeError: {words} (exit code: 1)", line=1, process=None, exception=None)
+    diagnosis = Diagnosis(verdict="unknown_fault", root_cause=cause)
+    label = {"verdict": "unknown_fault", "patch": None, "remedy": {}}
+    assert wrong(label, diagnosis) == [f"the cause has {words!r}"]
+    assert wrong({**label, "cause": [f"{words} (exit"]}, diagnosis) == []
 
 
 def test_there_are_cases_of_every_kind() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,8 +10,8 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.patches import catalogue
+from tests.diagnosis import labels
 
-CASES = Path(__file__).parent / "cases"
 PATCHES = catalogue.load([shipped("patches")])
 REFUSED = (
     "No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, dtype=torch.bfloat16,"
@@ -25,7 +23,7 @@ WRAPPED = "RuntimeError: Worker failed with error '{}', please check the stack t
 
 
 def log(name: str) -> list[bytes]:
-    return (CASES / name / "log.txt").read_bytes().split(b"\n")
+    return labels.log(labels.named(name)).split(b"\n")
 
 
 def said(lines: list[bytes] | list[str], context: Context | None = None) -> Diagnosis:

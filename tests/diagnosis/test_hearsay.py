@@ -16,22 +16,22 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.live import Live
-from tests.diagnosis.labels import CASES, expected, log
-from tests.diagnosis.test_cases import OF_PATCHES, PATCHES
+from tests.diagnosis.labels import CASES, expected, log, named
+from tests.diagnosis.test_cases import PATCHES
 
 NOWHERE = Context()
 AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 """A failing example is small enough as it is: it names a log, a form and a text."""
 FAILED = {
     case.name: log(case).decode("utf-8", "replace").replace("\r\n", "\n")
-    for case in [*CASES, *OF_PATCHES.values()]
+    for case in CASES
     if expected(case)["verdict"] == "fault" and len(log(case)) < 24_000
 }
 """True failures, as a client would paste them."""
 HEALTHY = {
     case.name: log(case)
     for case in CASES
-    if expected(case)["verdict"] == "healthy" and not log(case).startswith(b"{") and b"\r\n" not in log(case)
+    if case.folder.name == "healthy" and not log(case).startswith(b"{") and b"\r\n" not in log(case)
 }
 SERVING_FAULTS = [
     "oom-first-request",
@@ -308,7 +308,7 @@ def test_an_engine_that_logs_a_clients_grammar_has_not_died(told: list[str]) -> 
 
 
 def test_a_real_end_behind_a_cut_off_beginning_is_told() -> None:
-    whole = next(log(case) for case in CASES if case.name == "oom-first-request")
+    whole = log(named("oom-first-request"))
     cut_off = b"\n".join(whole.split(b"\n")[up_of(whole) + 1 :])
     found = judged(b'(APIServer pid=1) INFO:     10.1.3.4:51234 - "GET /health HTTP/1.1" 200 OK\n' + cut_off)
     assert found.finding is not None and found.finding.patch.startswith("oom")
@@ -387,7 +387,7 @@ def test_what_a_launch_is_was_said_before_it_had_clients() -> None:
 
 
 def test_the_requests_of_a_hang_do_not_explain_it() -> None:
-    whole = next(log(case) for case in CASES if case.name == "hang-serving-zero-throughput").rstrip(b"\n")
+    whole = log(named("hang-serving-zero-throughput")).rstrip(b"\n")
     context = Context(idle_seconds=4000.0)
     plain = diagnose_log([whole + b"\n"], context=context, patches=PATCHES)
     forged = (

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, root_of
@@ -12,22 +9,21 @@ from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from tests.diagnosis.labels import CASES as ALL
+from tests.diagnosis.labels import Case, context, expected, log, named
 from tests.diagnosis.test_cases import PATCHES
 
-CASES = ALL[1::8]
-"""An eighth of them: each is judged after every line."""
-LABELS = {case: json.loads((case / "expected.json").read_text("utf-8")) for case in CASES}
-RECOGNISED = [case for case, label in LABELS.items() if "patch" in label and label["verdict"] == "fault"]
-HERE = Path(__file__).parent / "cases"
+CASES = ALL[3::20]
+"""A few of each kind: each is judged after every line."""
+RECOGNISED = [case for case in CASES if expected(case)["patch"] and expected(case)["verdict"] == "fault"]
 NOWHERE = Context()
 
 
-def lines_of(case: Path) -> list[bytes]:
-    return (case / "log.txt").read_bytes().split(b"\n")
+def lines_of(case: Case) -> list[bytes]:
+    return log(case).split(b"\n")
 
 
-def context_of(case: Path) -> Context:
-    return Context(**json.loads((case / "expected.json").read_text("utf-8"))["context"])
+def context_of(case: Case) -> Context:
+    return context(expected(case))
 
 
 def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int, Diagnosis]]]:
@@ -40,31 +36,31 @@ def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int
     return live, found
 
 
-@pytest.mark.parametrize("case", RECOGNISED, ids=lambda case: case.name)
-def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Path) -> None:
-    lines, context = lines_of(case), context_of(case)
-    _, found = followed(lines, context)
-    final = diagnose(lines, context=context, patches=PATCHES)
+@pytest.mark.parametrize("case", RECOGNISED, ids=lambda case: case.id)
+def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> None:
+    lines, known = lines_of(case), context_of(case)
+    _, found = followed(lines, known)
+    final = diagnose(lines, context=known, patches=PATCHES)
     assert final.finding is not None
     number, early = found[-1]
     assert early.finding is not None and early.finding.patch == final.finding.patch
-    shorter = diagnose(lines[: number - 1], context=context, patches=PATCHES)
+    shorter = diagnose(lines[: number - 1], context=known, patches=PATCHES)
     given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
     failed = root_of(last_launch(read(lines[: number - 1]))) is not None
-    known = shorter.finding.patch if shorter.finding and failed else None
-    assert known is None or known in given_before
+    told = shorter.finding.patch if shorter.finding and failed else None
+    assert told is None or told in given_before
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_only_a_failed_launch_is_doomed(case: Path) -> None:
-    lines, context = lines_of(case), context_of(case)
-    live, _ = followed(lines, context)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_only_a_failed_launch_is_doomed(case: Case) -> None:
+    lines, known = lines_of(case), context_of(case)
+    live, _ = followed(lines, known)
     if live.doomed:
-        assert diagnose(lines, context=context, patches=PATCHES).verdict == "fault"
+        assert diagnose(lines, context=known, patches=PATCHES).verdict == "fault"
 
 
 def test_it_is_given_once() -> None:
-    _, found = followed(lines_of(HERE / "mla-fp8kv-kimi-k25-tp8"), NOWHERE)
+    _, found = followed(lines_of(named("mla-fp8kv-kimi-k25-tp8")), NOWHERE)
     assert [one.finding.patch for _, one in found if one.finding] == ["fp8-kv-mla"]
 
 

@@ -13,7 +13,7 @@ from orchestrator.diagnosis.launches import Following
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.patches.literals import words_of
-from tests.diagnosis.labels import CASES
+from tests.diagnosis.labels import CASES, log, named
 from tests.diagnosis.test_cases import PATCHES
 
 NOWHERE = Context()
@@ -24,11 +24,11 @@ BENIGN = (
     b'INFO:     10.1.3.4:51234 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n',
     b"\n",
 )
-LOGS = {case.name: (case / "log.txt").read_bytes() for case in CASES[::5]}
-"""A fifth of them: each is read several times."""
+LOGS = {case.id: log(case) for case in CASES[::15]}
+"""A few of each kind: each is read several times."""
 
 
-KIMI = next((case / "log.txt").read_bytes() for case in CASES if case.name == "mla-fp8kv-kimi-k25-tp8")
+KIMI = log(named("mla-fp8kv-kimi-k25-tp8"))
 
 
 def whole(log: bytes) -> Diagnosis:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -11,8 +10,7 @@ from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
 from orchestrator.engines.vllm.arguments import arguments_of
 from orchestrator.engines.vllm.phases import PHASES
-
-CASES = Path(__file__).parent / "cases"
+from tests.diagnosis.labels import log, named
 
 
 def fed(lines: Iterable[bytes]) -> StartUp:
@@ -23,7 +21,7 @@ def fed(lines: Iterable[bytes]) -> StartUp:
 
 
 def of_case(name: str) -> StartUp:
-    return fed((CASES / name / "log.txt").read_bytes().split(b"\n"))
+    return fed(log(named(name)).split(b"\n"))
 
 
 @pytest.mark.parametrize(
@@ -58,7 +56,7 @@ def test_a_milestone(line: bytes, phase: Phase) -> None:
 def test_a_phase_never_goes_back() -> None:
     startup = StartUp()
     seen = []
-    for line in read((CASES / "healthy-glm47-tp8-noise" / "log.txt").read_bytes().split(b"\n")):
+    for line in read(log(named("healthy-glm47-tp8-noise")).split(b"\n")):
         seen.append(PHASES.index(startup.feed(line).name))
     assert seen == sorted(seen)
     assert startup.phase.name == "up"

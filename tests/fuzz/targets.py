@@ -84,7 +84,7 @@ def split_lines(data: bytes) -> None:
 @cache
 def _told() -> list[bytes]:
     """Lines of labelled logs: what tells something, and what stands around it."""
-    logs = sorted((TESTS / "diagnosis" / "cases").glob("*/log.txt"))[::7]
+    logs = sorted((TESTS / "diagnosis" / "cases").glob("*/*/*.log"))[::23]
     return [line for log in logs for line in log.read_bytes().split(b"\n")[-12:]]
 
 
@@ -338,7 +338,7 @@ GPUS = (
 )
 
 TARGETS = {
-    "lines": Target(split_lines, _files("tests/diagnosis/cases/*/log.txt"), LOG),
+    "lines": Target(split_lines, _files("tests/diagnosis/cases/*/*/*.log"), LOG),
     "scan": Target(scanned, _nothing, LOG),
     "edits": Target(edited, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),
     "checkpoint": Target(described, _files("tests/checkpoint/cases/*/*.json"), (*JSON, *CONFIG, b"\0")),

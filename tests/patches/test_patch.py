@@ -143,11 +143,9 @@ def test_many_expressions_together_are_bounded_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("patch", SHIPPED, ids=lambda patch: patch.id)
-def test_a_shipped_patch_explains_itself_and_has_cases(patch: Patch) -> None:
+def test_a_shipped_patch_explains_itself(patch: Patch) -> None:
     assert patch.explanation
     assert patch.evidence
-    assert patch.cases is not None
-    assert list((shipped("patches") / patch.cases).glob("*/expected.json"))
 
 
 @pytest.mark.parametrize("path", sorted(shipped("patches").rglob("*.yaml")), ids=lambda path: path.stem)
