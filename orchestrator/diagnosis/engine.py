@@ -19,7 +19,7 @@ from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
-from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.engines.command_line import arguments_of
 from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch

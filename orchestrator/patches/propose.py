@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.engines.vllm.arguments import remedied_name
-from orchestrator.engines.vllm.variables import of_the_engine, remedied_variable
+from orchestrator.engines import registry
 from orchestrator.patches import config_edits, formula
 from orchestrator.patches.action import TEMPLATE, Action
 from orchestrator.patches.action import Way as WayOfPatch
@@ -15,6 +14,7 @@ from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, Way
 
+_ENGINE = registry.get(registry.USUAL)
 DEFAULTS = {"port": "8000"}
 _TOLD = {
     "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
@@ -89,7 +89,7 @@ def _value_may_be_told(action: Action, value: str) -> bool:
     """Whether a value that holds text of a log may be set."""
     try:
         if action.kind == "flag":
-            remedied_name(action.name or "", "set", value)
+            _ENGINE.arguments.remedied(action.name or "", "set", value)
     except ValueError:
         return False
     return _TOLD["value"].fullmatch(value) is not None
@@ -101,8 +101,10 @@ def _may_be_told(action: Action, name: str, arguments: Mapping[str, str] | None)
         return action.kind in _TOLD and _TOLD[action.kind].fullmatch(name) is not None
     try:
         if action.kind == "env":
-            return of_the_engine(remedied_variable(name, "remove")) and action.op == "remove"
-        bare = remedied_name(name, "remove").replace("-", "_")
+            return (
+                _ENGINE.variables.is_own(_ENGINE.variables.remedied(name, "remove")) and action.op == "remove"
+            )
+        bare = _ENGINE.arguments.remedied(name, "remove").replace("-", "_")
     except ValueError:
         return False
     return action.op == "remove" and (arguments is None or bare in arguments)

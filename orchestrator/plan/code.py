@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.engines.vllm.arguments import abbreviates, leaves, options
-from orchestrator.engines.vllm.consents import TRUST
+from orchestrator.engines.command_line import abbreviates, leaves, options
+from orchestrator.engines.consents import TRUST
 from orchestrator.on_host.secrets.hub_token import HUB, without_password
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import Trusted

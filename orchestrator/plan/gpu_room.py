@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from orchestrator.engines.vllm.sizing import TORCH_SHARE
+from orchestrator.engines.sizing import TORCH_SHARE
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
 from orchestrator.on_host.secrets.secrets import redact
@@ -14,9 +14,9 @@ from orchestrator.programs.cleanup import Waited
 
 LITTLE_MIB = 2048
 LITTLE_SHARE = 0.04
-"""What a desktop or a driver takes; vLLM's share then only has to be a little lower, which a remedy sees to."""
+"""What a desktop or a driver takes; the engine's share then only has to be a little lower, which a remedy sees to."""
 MARGIN = 0.01
-"""What vLLM sees as free is less than nvidia-smi says: a context of its own, and memory that the driver keeps."""
+"""What an engine sees as free is less than nvidia-smi says: a context of its own, and memory that the driver keeps."""
 LEAST_SHARE = 0.2
 NAMED = 3
 LONGEST_COMMAND = 60
@@ -24,9 +24,11 @@ LONGEST_COMMAND = 60
 
 @dataclass(frozen=True)
 class Launch:
-    """What a launch asks of the cards: how many, which share of each, CUDA_VISIBLE_DEVICES where it is set, and whether
+    """What a launch of an engine asks of the cards by its option: how many, which share of each, CUDA_VISIBLE_DEVICES where it is set, and whether
     CUDA numbers the cards as nvidia-smi does though they differ (CUDA_DEVICE_ORDER; else the fastest is its first)."""
 
+    engine: str
+    option: str
     cards: int
     share: float
     visible: str | None = None
@@ -35,12 +37,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Shortage:
-    """A card on which vLLM would find less free than it takes at its start, and would refuse; sizes in MiB."""
+    """A card on which the engine would find less free than it takes at its start, and would refuse; sizes in MiB."""
 
     card: Gpu
     free_mib: int
     needed_mib: int
-    share: float
+    launch: Launch
     short: int
     """How many of the launch's cards are short."""
     holders: tuple[GpuProcess, ...]
@@ -63,8 +65,8 @@ class Shortage:
         """Which card, how much, and who has it."""
         more = f", and {self.short - 1} more are short" if self.short > 1 else ""
         return (
-            f"GPU{self.card.index} has {self.free_mib:,} of {self.card.memory_mib:,} MiB free, vLLM takes "
-            f"{self.needed_mib:,} MiB ({self.share:g} of it) or refuses to start{more}: {self.who}"
+            f"GPU{self.card.index} has {self.free_mib:,} of {self.card.memory_mib:,} MiB free, {self.launch.engine} takes "
+            f"{self.needed_mib:,} MiB ({self.launch.share:g} of it) or refuses to start{more}: {self.who}"
         )
 
     @property
@@ -85,7 +87,7 @@ class Shortage:
                 f"take GPUs {','.join(map(str, self.elsewhere))}, which have room (--env CUDA_VISIBLE_DEVICES=...)"
             )
         if self.lower is not None:
-            ways.append(f"share the card with --set arguments.gpu-memory-utilization={self.lower:g}")
+            ways.append(f"share the card with --set arguments.{self.launch.option}={self.lower:g}")
         return f"It is not ours, so it stays: {', or '.join(ways)}"
 
     @property
@@ -94,7 +96,7 @@ class Shortage:
         if self.elsewhere:
             return f"{{command}} --env CUDA_VISIBLE_DEVICES={','.join(map(str, self.elsewhere))}"
         if self.lower is not None:
-            return f"{{command}} --set arguments.gpu-memory-utilization={self.lower:g}"
+            return f"{{command}} --set arguments.{self.launch.option}={self.lower:g}"
         return None
 
 
@@ -127,7 +129,7 @@ def shortage(
         card=fullest,
         free_mib=free[fullest.uuid],
         needed_mib=round(_needed(fullest, launch)),
-        share=launch.share,
+        launch=launch,
         short=len(short),
         holders=foreign,
         unseen_mib=0 if unknown else max(0, (fullest.memory_mib or 0) - free[fullest.uuid] - on_it),

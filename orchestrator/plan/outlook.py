@@ -9,9 +9,8 @@ from dataclasses import replace
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents
 from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.engines import sizing
 from orchestrator.engines.options import Options
-from orchestrator.engines.vllm import sizing
-from orchestrator.engines.vllm.options import MEMORY_SHARE
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -43,7 +42,9 @@ def predicted(
         return ()
     cap = survey.facts.compute_cap
     source = "" if CONFIG in configs else ", by the playbook's figures"
-    evidence = f"vLLM {version}, compute capability {cap}, {kind} attention, KV cache {dtype}{source}"
+    evidence = (
+        f"{options.engine} {version}, compute capability {cap}, {kind} attention, KV cache {dtype}{source}"
+    )
     known = circumstances(playbook, survey, version, options)
     found = [
         work_out(patch, why="certain", evidence=evidence, known=known, configs=configs)
@@ -80,7 +81,7 @@ def with_consequences(
     judged = fit(playbook, survey, version, then, changes)
     if not changes or judged.verdict != "does_not_fit" or not judged.max_model_len:
         return tuple(changes), then, judged
-    flags = {**changes[-1].flags, "--max-model-len": str(judged.max_model_len)}
+    flags = {**changes[-1].flags, f"--{options.context_option}": str(judged.max_model_len)}
     planned = (*changes[:-1], replace(changes[-1], flags=flags))
     then = resolve.changed(options, planned)
     return planned, then, fit(playbook, survey, version, then, planned)
@@ -120,6 +121,7 @@ def fit(
         gpus=options.ranks,
         replicated_bytes=playbook.figures.replicated_bytes,
         context_parallel=options.context_parallel,
+        overhead=options.overhead(version),
     )
 
 
@@ -131,7 +133,7 @@ def gpu_shortage(
     *,
     now: Waited | None = None,
 ) -> gpu_room.Shortage | None:
-    """The card on which this launch would be refused for want of free memory; what vLLM needs besides is `fit`'s matter.
+    """The card on which this launch would be refused for want of free memory; what the engine needs besides is `fit`'s matter.
 
     `now` is how the cards were when the host had waited for memory; without it the facts tell.
     """
@@ -142,7 +144,9 @@ def gpu_shortage(
     if visible is None and isinstance(here, Machine):
         visible = here.cuda_visible_devices
     by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    launch = gpu_room.Launch(options.gpus, options.memory_share(version), visible, by_bus)
+    launch = gpu_room.Launch(
+        options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
+    )
     if now is not None:
         short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
     elif not isinstance(told, Unknown):
@@ -151,13 +155,12 @@ def gpu_shortage(
         return None
     if short is None or short.lower is None:
         return short
-    asked = playbook.model_copy(update={"arguments": {**playbook.arguments, MEMORY_SHARE: short.lower}})
-    fits = fit(asked, survey, version, resolve.standing(asked, survey))
+    fits = fit(playbook, survey, version, resolve.standing(playbook, survey, share=short.lower))
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
 
 
 def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | None, options: Options) -> str:
-    """What the KV cache would be stored as: vLLM's name for it, "auto" for the model's own dtype."""
+    """What the KV cache would be stored as: the engine's name for it, "auto" for the model's own dtype."""
     if options.kv_dtype is not None:
         return options.kv_dtype
     if CONFIG not in configs:

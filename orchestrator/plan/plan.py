@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from orchestrator.base.errors import DeployError
+from orchestrator.engines import sizing
+from orchestrator.engines.command_line import arguments_of
+from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
-from orchestrator.engines.vllm import sizing
-from orchestrator.engines.vllm.arguments import arguments_of
-from orchestrator.engines.vllm.consents import TRUST
 from orchestrator.patches.patch import Patch
 from orchestrator.plan import code, outlook, preflight, resolve
 from orchestrator.plan.change import Change, Why, work_out
@@ -155,7 +155,10 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     asked = options.consents()
     warnings = (
         *preflight.warnings(survey, version, options),
-        *(f"a record of the journal is passed over: {why}" for why in resolve.overruled(survey).values()),
+        *(
+            f"a record of the journal is passed over: {why}"
+            for why in resolve.overruled(playbook, survey).values()
+        ),
     )
     if withheld:
         told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"

@@ -56,7 +56,7 @@ def _configs(survey: Survey) -> list[str]:
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is None:
         asked = survey.facts.of(engine.FACT)
-        why = asked.reason if isinstance(asked, Unknown) else "it has no vLLM"
+        why = asked.reason if isinstance(asked, Unknown) else f"it has no {playbook.kind.title}"
         return [
             PreflightRefused(
                 "no_engine",
@@ -70,7 +70,7 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
     return [
         PreflightRefused(
             "engine_version",
-            f"{host}: vLLM {version} is outside {wanted}",
+            f"{host}: {playbook.kind.title} {version} is outside {wanted}",
             next_command=_installing(host, playbook, survey),
         )
     ]
@@ -82,7 +82,7 @@ def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
     if isinstance(asked, Unknown) and asked.code != "no_engine":
         return "{command} --set engine.python=PATH"
     python = shlex.quote(asked.executable if isinstance(asked, Engine) else playbook.engine.python)
-    return f"{python} -m pip install {shlex.quote(f'vllm{playbook.engine.version}')}  # on {host}"
+    return f"{python} -m pip install {shlex.quote(f'{playbook.kind.package.distributions[0]}{playbook.engine.version}')}  # on {host}"
 
 
 def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
@@ -119,7 +119,7 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
 
 
 def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
-    """That a launch would certainly be refused by vLLM: what others hold of a card leaves too little."""
+    """That a launch would certainly be refused by the engine: what others hold of a card leaves too little."""
     return PreflightRefused(
         "gpu_busy",
         f"{host}: {short.sentence}. {short.advice}",

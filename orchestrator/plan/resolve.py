@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.engines.options import Option, Options, OptionValue
+from orchestrator.engines.command_line import checked_value
+from orchestrator.engines.options import Option, Options, OptionValue, Wanted
 from orchestrator.engines.variable import Variable
-from orchestrator.engines.vllm.arguments import checked_value, remedied_name
-from orchestrator.engines.vllm.options import CONTEXT, VllmOptions
-from orchestrator.engines.vllm.variables import remedied_variable
 from orchestrator.on_host.secrets import hub_token
 from orchestrator.plan.change import Change
 from orchestrator.playbook.playbook import Playbook
@@ -18,39 +16,41 @@ from orchestrator.survey.survey import Survey
 def asked(playbook: Playbook, *, python: str, folder: str) -> Options:
     """What the playbook and this command's options ask for; `python` and `folder` are absolute paths on the host."""
     parallel = playbook.parallel
-    values: dict[str, tuple[OptionValue, tuple[str, ...]]] = {
-        "model": (folder, ("checkpoint", "folder")),
-        "served-model-name": (playbook.served_name, ("model", "served_name")),
-        "host": (playbook.listen, ("listen",)),
-        "port": (playbook.port, ("port",)),
-        "tensor-parallel-size": (parallel.tensor, ("parallel", "tensor")),
-    }
-    if parallel.pipeline > 1:
-        values["pipeline-parallel-size"] = parallel.pipeline, ("parallel", "pipeline")
-    if parallel.data > 1:
-        values["data-parallel-size"] = parallel.data, ("parallel", "data")
-    values[CONTEXT] = playbook.context, ("context",)
-    values.update({name: (value, ("arguments", name)) for name, value in playbook.arguments.items()})
-    given = {name: Option(value, playbook.origin(*key)) for name, (value, key) in values.items()}
-    return VllmOptions(
-        python=python,
-        folder=folder,
-        asked_context=given[CONTEXT],
-        given=given,
-        environment=tuple(
-            Variable(name, item.value, item.reason, playbook.origin("environment", name))
-            for name, item in playbook.environment.items()
-        ),
+
+    def option(value: OptionValue, *key: str) -> Option:
+        return Option(value, playbook.origin(*key))
+
+    return playbook.kind.launched(
+        Wanted(
+            python=python,
+            folder=option(folder, "checkpoint", "folder"),
+            served_name=option(playbook.served_name, "model", "served_name"),
+            listen=option(playbook.listen, "listen"),
+            port=option(playbook.port, "port"),
+            tensor=option(parallel.tensor, "parallel", "tensor"),
+            pipeline=option(parallel.pipeline, "parallel", "pipeline"),
+            data=option(parallel.data, "parallel", "data"),
+            context=option(playbook.context, "context"),
+            arguments={name: option(value, "arguments", name) for name, value in playbook.arguments.items()},
+            environment=tuple(
+                Variable(name, item.value, item.reason, playbook.origin("environment", name))
+                for name, item in playbook.environment.items()
+            ),
+        )
     )
 
 
-def standing(playbook: Playbook, survey: Survey) -> Options:
-    """What is asked for with what the patches in force set, without what a remedy may not."""
-    history, left_out = survey.history, overruled(survey)
+def standing(playbook: Playbook, survey: Survey, *, share: float | None = None) -> Options:
+    """What is asked for with what the patches in force set, without what a remedy may not.
+
+    `share` of each card is asked for instead of what the playbook does.
+    """
+    history, left_out = survey.history, overruled(playbook, survey)
     python = survey.engine.executable if survey.engine else playbook.engine.python
     flags = {name: value for name, value in history.flags.items() if name not in left_out}
     environment = {name: value for name, value in history.environment.items() if name not in left_out}
-    return asked(playbook, python=python, folder=survey.checkpoint.folder).remedied(flags, environment)
+    options = asked(playbook, python=python, folder=survey.checkpoint.folder)
+    return (options if share is None else options.taking(share)).remedied(flags, environment)
 
 
 def changed(options: Options, changes: Iterable[Change]) -> Options:
@@ -60,19 +60,19 @@ def changed(options: Options, changes: Iterable[Change]) -> Options:
     return options
 
 
-def overruled(survey: Survey) -> dict[str, str]:
+def overruled(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """What records of patches in force name and a remedy may not, with the reason: they are older than that rule, or
     somebody else wrote them."""
-    history = survey.history
+    engine, history = playbook.kind, survey.history
     found = {}
     for name, value in (*history.flags.items(), *history.environment.items()):
         op = "remove" if value is None else "set"
         try:
             checked_value(value if value is not None else "")
             if name in history.flags:
-                remedied_name(name, op, value)
+                engine.arguments.remedied(name, op, value)
             else:
-                remedied_variable(name, op, value)
+                engine.variables.remedied(name, op, value)
         except ValueError as error:
             found[name] = str(error)
     return found

@@ -6,11 +6,18 @@ from typing import Any
 
 from orchestrator.playbook.playbook import Playbook
 
-API_KEY = "VLLM_API_KEY"
-
 
 def endpoint_of(playbook: Playbook) -> dict[str, Any]:
     """Where the engine answers on its host, with the key it asks for; only for a private channel if there is one."""
-    setting = playbook.environment.get(API_KEY)
-    key = setting.plain if setting else None
-    return {"port": playbook.port, "host": playbook.listen, "model": playbook.served_name, "api_key": key}
+    return {
+        "port": playbook.port,
+        "host": playbook.listen,
+        "model": playbook.served_name,
+        "api_key": api_key(playbook),
+    }
+
+
+def api_key(playbook: Playbook) -> str | None:
+    """The key that the server will ask for, where the playbook or an option sets one."""
+    setting = playbook.environment.get(playbook.kind.key)
+    return setting.plain if setting else None

@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.base import yaml_text
 from orchestrator.base.errors import UsageError
-from orchestrator.engines.vllm.arguments import canonical
+from orchestrator.engines.command_line import canonical
 from orchestrator.on_host.secrets.secrets import brief, is_secret
 
 OPEN_KEYS = ("arguments", "environment")

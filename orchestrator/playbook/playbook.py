@@ -13,9 +13,11 @@ from pydantic import PrivateAttr, SecretStr, ValidationError, field_validator
 
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
+from orchestrator.engines import registry
+from orchestrator.engines.command_line import rendered
+from orchestrator.engines.consents import needed
+from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
-from orchestrator.engines.vllm.arguments import rendered
-from orchestrator.engines.vllm.consents import needed
 from orchestrator.on_host.secrets.secrets import brief, is_secret
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook.shape import Figures, Name, Setting, Shape, Smoke
@@ -64,6 +66,11 @@ class Playbook(Shape):
         return self.checkpoint.folder or f"~/models/{self.name}"
 
     @property
+    def kind(self) -> Engine:
+        """What is known of the engine that it asks for."""
+        return registry.get(self.engine.kind)
+
+    @property
     def gpus(self) -> int:
         """How many GPUs the host must have; 0 for an engine on the CPU."""
         return self.parallel.gpus if self.needs.gpus is None else self.needs.gpus
@@ -73,7 +80,8 @@ class Playbook(Shape):
         """What the playbook itself asks for; a remedy may need more."""
         options = [item for name, value in self.arguments.items() for item in rendered(name, value)]
         variables = {name: item.plain for name, item in self.environment.items()}
-        return tuple(needed(("--host", self.listen, *options), variables))
+        rules = self.kind.consents
+        return tuple(needed(("--host", self.listen, *options), variables, rules))
 
     def origin(self, *key: str) -> Origin:
         """Who set a key: "default" where neither the file nor an option of this command did."""

@@ -18,6 +18,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     SecretStr,
     Strict,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
@@ -25,11 +26,10 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from orchestrator.base.consents import Consent
+from orchestrator.engines import registry
+from orchestrator.engines.command_line import checked_value, rendered
 from orchestrator.engines.options import OptionValue
-from orchestrator.engines.vllm.arguments import checked_name, checked_value, rendered
 from orchestrator.on_host.secrets.secrets import brief, holds_secret, is_secret, redacted
-
-READY_TIMEOUT = "VLLM_ENGINE_READY_TIMEOUT_S"
 
 
 def _matching(pattern: str, allowed: str) -> AfterValidator:
@@ -81,11 +81,18 @@ class Checkpoint(Frozen):
 class Engine(Frozen):
     """The inference server: which versions will do, and the interpreter on the host that has it."""
 
-    kind: Literal["vllm"] = "vllm"
+    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.kinds())})] = registry.USUAL
     version: str = ">=0.10"
     python: Annotated[str, _matching(r"[\w/~.][^\0\r\n]*", "a path on the host, or a name on its PATH")] = (
         "python3"
     )
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in registry.kinds():
+            raise ValueError(f"{brief(kind, 60)!r} is wrong; allowed: {', '.join(registry.kinds())}")
+        return kind
 
     @field_validator("version")
     @classmethod
@@ -184,6 +191,12 @@ class Setting(Frozen):
         return given if isinstance(given, Mapping | Setting) else {"value": given}
 
 
+def _argument_name(name: Any, info: ValidationInfo) -> str:
+    """An option's name as its engine allows it; the engine is read before the arguments are."""
+    engine = info.data.get("engine", Engine()).kind
+    return registry.get(engine).arguments.checked_name(name)
+
+
 def _variable_name(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError(f"{brief(str(name), 60)!r} cannot name a variable; allowed: letters, digits and _")
@@ -203,7 +216,7 @@ class Shape(Frozen):
     context: Count
     """Tokens of one request, prompt and answer together; always passed as --max-model-len."""
     arguments: dict[
-        Annotated[str, BeforeValidator(checked_name)],
+        Annotated[str, BeforeValidator(_argument_name)],
         Annotated[OptionValue, BeforeValidator(checked_value)],
     ] = {}
     """The engine's own options by long name: `true` is a bare option, a list or mapping becomes JSON."""
@@ -263,10 +276,11 @@ class Shape(Frozen):
     @field_validator("ready_timeout")
     @classmethod
     def _outlasts_the_engine(cls, seconds: int, info: Any) -> int:
-        own = info.data.get("environment", {}).get(READY_TIMEOUT)
+        name = registry.get(info.data.get("engine", Engine()).kind).patience or ""
+        own = info.data.get("environment", {}).get(name)
         if own and own.plain.isdecimal() and int(own.plain) >= seconds:
             raise ValueError(
-                f"{seconds} s would end a launch before the engine's own {READY_TIMEOUT} of {own.plain} s; "
+                f"{seconds} s would end a launch before the engine's own {name} of {own.plain} s; "
                 f"allowed: more than {own.plain}"
             )
         return seconds

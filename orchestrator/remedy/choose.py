@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from orchestrator.diagnosis.engine import Diagnosis
-from orchestrator.engines.vllm.sizing import Fit
+from orchestrator.engines.sizing import Fit
 from orchestrator.patches import propose
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, answering

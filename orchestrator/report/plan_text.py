@@ -39,7 +39,7 @@ def _title(plan: Plan) -> list[str]:
     cards = plan.survey.facts.cards
     name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
     gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
-    engine = f"vllm {plan.version}" if plan.version else "no engine"
+    engine = f"{plan.playbook.engine.kind} {plan.version}" if plan.version else "no engine"
     title = f"{plan.playbook.name} on {plan.host}"
     whole = f"{title}   {gpus}   {engine}"
     return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]

@@ -17,7 +17,7 @@ from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Asked
 from orchestrator.hosts.host import Host
-from orchestrator.playbook.endpoint import API_KEY, endpoint_of
+from orchestrator.playbook.endpoint import api_key, endpoint_of
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import History, Outcome, fold, sound
 
@@ -154,7 +154,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     """Read everything in one round trip, but for the facts where they are known; changes nothing."""
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-    asked = Asked(playbook.folder, playbook.engine.python, plain)
+    asked = Asked(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
     request = {
         "checkpoint": {"folder": playbook.folder, "playbook": playbook.name},
         "launch": _question(playbook, None),
@@ -165,7 +165,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
         "look",
         request,
         deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS,
-        private=API_KEY in playbook.environment,
+        private=api_key(playbook) is not None,
     )
     observed, history = _observed(seen["launch"])
     there = checkpoint(seen["checkpoint"])
@@ -180,7 +180,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
 
 def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
     """The deployment as it is now, and its history, in one round trip."""
-    private = API_KEY in playbook.environment
+    private = api_key(playbook) is not None
     return _observed(host.script("observe", _question(playbook, launch), private=private))
 
 

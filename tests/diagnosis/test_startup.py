@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
-from orchestrator.engines.vllm.arguments import arguments_of
+from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.vllm.phases import PHASES
 from tests.diagnosis.labels import log, named
 

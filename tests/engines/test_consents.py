@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from orchestrator.engines.vllm.consents import needed
+from orchestrator.engines import consents
+from orchestrator.engines.vllm.consents import RULES
 
+needed = partial(consents.needed, rules=RULES)
 HERE = ("--host", "127.0.0.1")
 FOLDER = "/home/ml/models/x"
 

@@ -9,7 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.engines.vllm.arguments import options
+from orchestrator.engines.command_line import options
 from orchestrator.engines.vllm.flags import check_flags, check_variables
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook

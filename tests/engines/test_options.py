@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.options import Option, OptionValue
-from orchestrator.engines.vllm.arguments import arguments_of
 from orchestrator.engines.vllm.options import VllmOptions
 
 

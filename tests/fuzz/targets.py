@@ -24,7 +24,7 @@ from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.selector import parse as parse_refusal
-from orchestrator.engines.vllm import sizing
+from orchestrator.engines import sizing
 from orchestrator.facts.gather import Facts, every
 from orchestrator.facts.source import Asked, Said
 from orchestrator.hosts.answers import Program, read_line
@@ -178,7 +178,8 @@ def described(data: bytes) -> None:
     for dtype in ("auto", "fp8_e4m3"):
         size = architecture.kv_bytes_per_token(shape, dtype, 8)
         sizing.fit(
-            memory_gib=94.0, weights_bytes=found.weights_bytes, kv_bytes_per_token=size, context=4096, utilisation=0.9, gpus=8
+            memory_gib=94.0, weights_bytes=found.weights_bytes, kv_bytes_per_token=size, context=4096, utilisation=0.9, gpus=8,
+            overhead=sizing.Overhead(2.5, 5.0),
         )  # fmt: skip
 
 

@@ -12,7 +12,10 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
 from orchestrator.plan import resolve
+from orchestrator.playbook import playbook
 from tests.surveys import WHOLE, survey
+
+PLAYBOOK = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
 
 
 def load(folder: Path, *actions: dict[str, Any]) -> None:
@@ -177,7 +180,7 @@ def test_a_record_that_names_code_counts_for_nothing() -> None:
         "folder": WHOLE.folder,
         "flags": {**flags, "--max-num-seqs": "8"},
     }
-    assert set(resolve.overruled(survey(journal=[record]))) == set(flags)
+    assert set(resolve.overruled(PLAYBOOK, survey(journal=[record]))) == set(flags)
 
 
 @pytest.mark.parametrize("kind", ["flags", "environment"])
@@ -188,7 +191,7 @@ def test_a_record_with_a_value_that_no_process_can_have(kind: str) -> None:
         "folder": WHOLE.folder,
         kind: {"--seed" if kind == "flags" else "NCCL_DEBUG": "a\0b"},
     }
-    assert len(resolve.overruled(survey(journal=[record]))) == 1
+    assert len(resolve.overruled(PLAYBOOK, survey(journal=[record]))) == 1
 
 
 def test_what_the_shipped_patches_set_stays_in_force() -> None:
@@ -205,4 +208,4 @@ def test_what_the_shipped_patches_set_stays_in_force() -> None:
                 "folder": WHOLE.folder,
                 kind: {action.name: value},
             }
-            assert resolve.overruled(survey(journal=[record])) == {}, patch.id
+            assert resolve.overruled(PLAYBOOK, survey(journal=[record])) == {}, patch.id

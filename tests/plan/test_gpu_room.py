@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +31,8 @@ def used(**mib: int | None) -> tuple[Gpu, ...]:
     )
 
 
-FOUR = Launch(4, 0.9)
+asking = functools.partial(Launch, "vLLM", "gpu-memory-utilization")
+FOUR = asking(4, 0.9)
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,17 @@ CASES = {
     "all eight are needed, and all are short": Case(
         used(**{f"gpu{number}": 85070 for number in range(8)}),
         tuple(on(number, 85068) for number in range(8)),
-        Launch(8, 0.9),
+        asking(8, 0.9),
         words=("7 more are short", "holds 680,544 MiB on 8 GPUs"),
     ),
     "a share of the card would do": Case(
-        used(gpu0=30002), (on(0, 30000),), Launch(8, 0.9), next="{command} --set arguments.gpu-memory-utilization=0.67"
+        used(gpu0=30002), (on(0, 30000),), asking(8, 0.9), next="{command} --set arguments.gpu-memory-utilization=0.67"
     ),
     "the cards that are meant have room": Case(used(gpu7=85070), (on(7, 85068),), card=None),
-    "the playbook names the busy one": Case(used(gpu7=85070), (on(7, 85068),), Launch(1, 0.9, "7"), card=7),
-    "the playbook names others by uuid": Case(used(gpu0=85070), (on(0, 85068),), Launch(2, 0.9, "GPU-1,GPU-2"), card=None),
-    "a card that does not exist is not judged": Case(used(gpu0=85070), (on(0, 85068),), Launch(1, 0.9, "0,11"), card=None),
-    "no card may be seen": Case(used(gpu0=85070), (on(0, 85068),), Launch(1, 0.9, ""), card=None),
+    "the playbook names the busy one": Case(used(gpu7=85070), (on(7, 85068),), asking(1, 0.9, "7"), card=7),
+    "the playbook names others by uuid": Case(used(gpu0=85070), (on(0, 85068),), asking(2, 0.9, "GPU-1,GPU-2"), card=None),
+    "a card that does not exist is not judged": Case(used(gpu0=85070), (on(0, 85068),), asking(1, 0.9, "0,11"), card=None),
+    "no card may be seen": Case(used(gpu0=85070), (on(0, 85068),), asking(1, 0.9, ""), card=None),
     "what our own launch holds is given back": Case(
         used(gpu0=88000), (on(0, 87998, pid=7),), own=frozenset({7}), card=None
     ),
@@ -87,20 +89,20 @@ CASES = {
         used(gpu0=85070), (on(0, None, name=None, user=None, command=None),),
         words=("pid 8121 (not to be seen from here) holds memory",), next=OTHERS,
     ),
-    "a desktop takes a little": Case(used(gpu0=3500), (), Launch(4, 0.99), more={"little": True}),
+    "a desktop takes a little": Case(used(gpu0=3500), (), asking(4, 0.99), more={"little": True}),
     "a card that does not tell": Case(used(gpu0=None), (on(0, 85068),), card=None),
     "a card that is cut up": Case(
         tuple(replace(card, mig="Enabled") for card in used(gpu0=85070)), (on(0, 85068),), card=None
     ),
     "fewer cards than are needed are another matter": Case(used(gpu0=85070)[:2], (), card=None),
-    "the card of the screen comes first for nvidia-smi alone": Case(MIXED, (), Launch(1, 0.9), card=None),
-    "a number means another card to CUDA": Case(MIXED, (), Launch(1, 0.9, "0"), card=None),
-    "both cards are taken": Case(MIXED, (), Launch(2, 0.9)),
+    "the card of the screen comes first for nvidia-smi alone": Case(MIXED, (), asking(1, 0.9), card=None),
+    "a number means another card to CUDA": Case(MIXED, (), asking(1, 0.9, "0"), card=None),
+    "both cards are taken": Case(MIXED, (), asking(2, 0.9)),
     "numbered by the bus": Case(
-        MIXED, (), Launch(1, 0.9, by_bus=True), next="{command} --env CUDA_VISIBLE_DEVICES=1"
+        MIXED, (), asking(1, 0.9, by_bus=True), next="{command} --env CUDA_VISIBLE_DEVICES=1"
     ),
     "no number is advised that means another card": Case(
-        MIXED, (), Launch(1, 0.9, "GPU-0"), next="{command} --set arguments.gpu-memory-utilization=0.61"
+        MIXED, (), asking(1, 0.9, "GPU-0"), next="{command} --set arguments.gpu-memory-utilization=0.61"
     ),
     "just enough": Case(used(gpu0=TOTAL - 88000), (on(0, TOTAL - 88000),), card=None),
 }  # fmt: skip

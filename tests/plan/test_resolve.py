@@ -130,7 +130,7 @@ def test_what_a_remedy_may_not_set_is_left_out_and_told() -> None:
         "environment": {"LD_PRELOAD": "/tmp/evil.so"},
     }
     found = survey(journal=[record])
-    assert list(resolve.overruled(found)) == ["--middleware", "LD_PRELOAD"]
+    assert list(resolve.overruled(BASE, found)) == ["--middleware", "LD_PRELOAD"]
     options = resolve.standing(BASE, found)
     assert options.value("seed") == "2"
     assert options.value("middleware") is None

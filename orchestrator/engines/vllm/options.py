@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.engines.options import Option, Options, number
+from orchestrator.engines.command_line import canonical, rendered, text_of
+from orchestrator.engines.consents import needed
+from orchestrator.engines.options import Option, Options, Wanted, number
+from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Variable
-from orchestrator.engines.vllm import sizing
-from orchestrator.engines.vllm.arguments import canonical, rendered, text_of
-from orchestrator.engines.vllm.consents import needed
+from orchestrator.engines.vllm import consents, memory
 from orchestrator.engines.vllm.flags import check_flags, check_variables
 
 if TYPE_CHECKING:
@@ -20,14 +21,39 @@ if TYPE_CHECKING:
 MODULE = "vllm.entrypoints.openai.api_server"
 """The module form works in every release from 0.10 to 0.33; `vllm serve` needs a distribution named vllm,
 which the CPU build is not. From 0.29 on it prints a harmless deprecation warning."""
-CONTEXT = "max-model-len"
-MEMORY_SHARE = "gpu-memory-utilization"
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 
 
 @dataclass(frozen=True)
 class VllmOptions(Options):
     """The options of vLLM's OpenAI server, by their canonical names."""
+
+    engine = "vLLM"
+    context_option = "max-model-len"
+    share_option = "gpu-memory-utilization"
+    kv_dtype_option = "kv-cache-dtype"
+
+    @classmethod
+    def of(cls, wanted: Wanted) -> VllmOptions:
+        """The options that come of what is asked of any engine."""
+        given = {
+            "model": wanted.folder,
+            "served-model-name": wanted.served_name,
+            "host": wanted.listen,
+            "port": wanted.port,
+            "tensor-parallel-size": wanted.tensor,
+        }
+        if wanted.pipeline.value != 1:
+            given["pipeline-parallel-size"] = wanted.pipeline
+        if wanted.data.value != 1:
+            given["data-parallel-size"] = wanted.data
+        return cls(
+            python=wanted.python,
+            folder=str(wanted.folder.value),
+            asked_context=wanted.context,
+            given={**given, cls.context_option: wanted.context, **wanted.arguments},
+            environment=wanted.environment,
+        )
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -47,9 +73,9 @@ class VllmOptions(Options):
 
     def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
         changed = self.changed(dict(_of_a_remedy(name, text) for name, text in flags.items()))
-        if (changed.number(CONTEXT) or 0) > self._asked:
+        if (changed.number(self.context_option) or 0) > self._asked:
             # what a patch left room for once says nothing against a shorter context that is asked for now
-            changed = changed.changed({CONTEXT: self.asked_context})
+            changed = changed.changed({self.context_option: self.asked_context})
         gone = [name for name, value in environment.items() if value is None]
         variables = [
             Variable.of_a_remedy(name, value) for name, value in environment.items() if value is not None
@@ -57,7 +83,7 @@ class VllmOptions(Options):
         return changed.with_variables(variables).without_variables(gone)
 
     def consents(self) -> dict[str, str]:
-        return needed(self.argv, self.sent, folder=self.folder)
+        return needed(self.argv, self.sent, consents.RULES, folder=self.folder)
 
     def not_taken(self, version: str) -> tuple[str, ...]:
         names = (variable.name for variable in self.environment)
@@ -78,7 +104,7 @@ class VllmOptions(Options):
 
     @property
     def context(self) -> int:
-        return int(self.number(CONTEXT) or self._asked)
+        return int(self.number(self.context_option) or self._asked)
 
     @property
     def _asked(self) -> float:
@@ -94,7 +120,13 @@ class VllmOptions(Options):
         return None if dtype == "auto" else dtype
 
     def memory_share(self, version: str | None) -> float:
-        return self.number(MEMORY_SHARE) or sizing.default_utilisation(version)
+        return self.number(self.share_option) or memory.default_utilisation(version)
+
+    def overhead(self, version: str | None) -> Overhead:
+        return memory.default_overhead(self.memory_share(version))
+
+    def taking(self, share: float) -> Self:
+        return self.changed({self.share_option: Option(share, "option")})
 
     @property
     def sizes_its_cache(self) -> bool:

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.version import Version
-
 GIB = 2**30
 TORCH_SHARE = 0.9935
 """torch sees 94.97 GiB of the 97887 MiB that nvidia-smi names for an RTX PRO 6000."""
@@ -20,10 +18,7 @@ Verdict = Literal["fits", "borderline", "does_not_fit", "unknown"]
 
 @dataclass(frozen=True)
 class Overhead:
-    """GiB of one GPU that are neither weights nor KV cache: context, NCCL, activations, CUDA graphs.
-
-    Reported token counts of Kimi-K2.5 on eight RTX PRO 6000 imply 1.9 to 4.8 GiB.
-    """
+    """GiB of one GPU that are neither weights nor KV cache: context, NCCL, activations, CUDA graphs."""
 
     optimistic: float
     safe: float
@@ -47,20 +42,6 @@ class Fit:
     optimistic_gib: float | None
     memory_gib: float | None
     utilisation: float
-
-
-def default_utilisation(version: str | None) -> float:
-    """vLLM's default of --gpu-memory-utilization: 0.9 through 0.19.1, 0.92 from 0.20.0 (argument parsers)."""
-    try:
-        return 0.92 if version and Version(version).release >= (0, 20) else 0.9
-    except ValueError:
-        return 0.9
-
-
-def default_overhead(utilisation: float) -> Overhead:
-    """Above 0.93 a GiB more: NCCL's buffers were seen to fail at 0.95 ("Failed to CUDA calloc")."""
-    more = 1.0 if utilisation > 0.93 else 0.0
-    return Overhead(optimistic=2.5 + more, safe=5.0 + more)
 
 
 def smallest_memory_gib(memory_mib: Sequence[int | None]) -> float | None:
@@ -109,14 +90,13 @@ def fit(
     gpus: int = 1,
     replicated_bytes: int | None = None,
     context_parallel: int = 1,
-    overhead: Overhead | None = None,
+    overhead: Overhead,
 ) -> Fit:
     """Judge one GPU: `memory_gib` as torch sees it, weights of the whole model over `gpus` ranks.
 
-    `kv_bytes_per_token` is for one rank; `context_parallel` (--decode-context-parallel-size) divides it.
+    `kv_bytes_per_token` is for one rank; `context_parallel` divides it.
     fits: one full request fits with the safe overhead; borderline: only with the optimistic one.
     """
-    overhead = overhead or default_overhead(utilisation)
     weights = None
     if weights_bytes is not None and gpus > 0:
         weights = weights_gib_per_gpu(weights_bytes, gpus=gpus, replicated_bytes=replicated_bytes)

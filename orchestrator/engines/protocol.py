@@ -1,0 +1,30 @@
+"""What is an engine to the rest of the house?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from orchestrator.engines.consents import ConsentRules
+from orchestrator.engines.options import Options, Wanted
+from orchestrator.engines.rules import ArgumentRules, VariableRules
+from orchestrator.facts.source import Package
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
+
+    `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
+    key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start.
+    """
+
+    kind: str
+    title: str
+    package: Package
+    arguments: ArgumentRules
+    variables: VariableRules
+    consents: ConsentRules
+    launched: Callable[[Wanted], Options]
+    key: str
+    patience: str | None = None

