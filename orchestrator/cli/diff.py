@@ -11,6 +11,7 @@ from orchestrator.cli.options import Options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.plan.plan import Plan
 
 DIFFERENCES = 10
 
@@ -28,18 +29,18 @@ def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
     from orchestrator.cli.session import on_each_host
 
     def work(deployment: Deployment) -> int:
-        differ = show_differences(options, deployment)
+        differ = show_differences(options, deployment, deployment.course().plan)
         return DIFFERENCES if exit_code and differ else 0
 
     return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
-def show_differences(options: Options, deployment: Deployment) -> bool:
+def show_differences(options: Options, deployment: Deployment, planned: Plan) -> bool:
     """Print the diffs, the reasons beside them; gives whether there are any."""
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
 
-    changes = deployment.differences()
+    changes = deployment.differences(planned)
     if options.json:
         patches = [
             {"patch": change.patch.id, "why": change.why, "file": name, "diff": text}

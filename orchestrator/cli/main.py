@@ -146,13 +146,13 @@ def run(arguments: list[str]) -> int:
 
 def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     """Show an error: a sentence and the next command for people, an object for programs."""
-    from orchestrator.cli.typed import told
+    from orchestrator.cli.typed import following
 
-    following = secrets.redact((error.next_command or "").replace("{command}", told(sys.argv[1:])))
+    onward = following(error)
     if as_json:
         from orchestrator.report.json_lines import json_line
 
-        value = {"code": error.code, "message": error.message, "next": following or None}
+        value = {"code": error.code, "message": error.message, "next": onward}
         left = {"left": error.left} if error.left else {}
         told_all = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
         click.echo(json_line(told_all))
@@ -160,7 +160,7 @@ def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     from orchestrator.report.choose import write
     from orchestrator.report.error import error_lines
 
-    write(error_lines(error, following, host), sys.stderr)
+    write(error_lines(error, onward or "", host), sys.stderr)
 
 
 def trace(error: BaseException) -> None:

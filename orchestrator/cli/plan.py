@@ -11,7 +11,7 @@ from orchestrator.cli.options import Options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.plan.plan import Goal
+    from orchestrator.steps.course import Course
 
 
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
@@ -26,21 +26,32 @@ def plan(options: Options, **wishes: Any) -> int:
     from orchestrator.cli.session import on_each_host
 
     return on_each_host(
-        options, lambda deployment: show_plan(options, deployment), report_to=sys.stderr, **wishes
+        options,
+        lambda deployment: show_plan(options, deployment, deployment.course()),
+        report_to=sys.stderr,
+        **wishes,
     )
 
 
-def show_plan(options: Options, deployment: Deployment, goal: Goal = "up") -> int:
-    """Print the plan: one object on one line, or text."""
+def show_plan(options: Options, deployment: Deployment, planned: Course) -> int:
+    """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
+    from orchestrator.cli.typed import following
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
     from orchestrator.report.plan_text import whole
 
-    planned = deployment.plan(goal)
+    refused = deployment.objection(planned)
     if options.json:
-        click.echo(json_line(planned.as_json()))
-    else:
-        click.echo(passage("\n".join(whole(planned))))
-        for warning in planned.warnings:
-            click.echo(passage(f"warning: {warning}"), err=True)
+        whole_plan = planned.as_json()
+        whole_plan["refusals"] = [
+            {"code": error.code, "message": error.message, "next": following(error)}
+            for error in planned.refusals
+        ]
+        click.echo(json_line(whole_plan))
+        return refused.exit_code if refused else 0
+    click.echo(passage("\n".join(whole(planned))))
+    for warning in planned.plan.warnings:
+        click.echo(passage(f"warning: {warning}"), err=True)
+    if refused:
+        raise refused
     return 0

@@ -25,8 +25,10 @@ def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            show_differences(options, deployment)
-            return show_plan(options, deployment, "remediate")
+            planned = deployment.course("patch" if no_launch else "remediate")
+            if not planned.only_asks:
+                show_differences(options, deployment, planned.plan)
+            return show_plan(options, deployment, planned)
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():

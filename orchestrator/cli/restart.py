@@ -22,7 +22,7 @@ def restart(options: Options, dry_run: bool, **wishes: Any) -> int:
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return would_stop(deployment) or show_plan(options, deployment, "restart")
+            return would_stop(deployment) or show_plan(options, deployment, deployment.course("restart"))
         deployment.restart()
         return 0
 

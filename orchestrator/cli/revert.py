@@ -33,18 +33,15 @@ def revert(
     from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
+        report = deployment.job.report
         if dry_run:
-            for one in deployment.in_force():
-                if patch_id in (None, one.patch):
-                    files = [file.name for file in one.files]
-                    text = (
-                        f"would take {one.patch} back: {', '.join(files) or 'options only'} in {one.folder}"
-                    )
-                    deployment.job.report.emit("note", text, patch=one.patch, files=files)
+            for step in deployment.taking_back(patch_id, forget=forget):
+                (words,) = step.effects.words
+                report.emit("note", f"would {words}", patch=step.applied.patch, files=list(step.names))
             return 0
         taken_back = deployment.revert(patch_id, forget=forget)
         if not taken_back:
-            deployment.job.report.emit("note", "no patch is in force; nothing to revert", changed=False)
+            report.emit("note", "no patch is in force; nothing to revert", changed=False)
         return 0
 
     return on_each_host(options, work, consents=consents)

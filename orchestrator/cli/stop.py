@@ -33,9 +33,10 @@ def stop(options: Options, dry_run: bool) -> int:
 
 def would_stop(deployment: Deployment) -> int:
     """Say which processes a stop would end."""
-    members = deployment.status()["members"]
-    for one in members:
-        deployment.job.report.emit("note", f"would end pid {one['pid']} ({one['name']})", pid=one["pid"])
+    members = deployment.ending().observed.members
+    for member in members:
+        text = f"would end pid {member['pid']} ({member['name']})"
+        deployment.job.report.emit("note", text, pid=member["pid"])
     if not members:
         deployment.job.report.emit(
             "note", "nothing of this deployment lives; a stop would only clean shared memory"

@@ -28,7 +28,7 @@ def up(options: Options, dry_run: bool, **wishes: Any) -> int:
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return show_plan(options, deployment)
+            return show_plan(options, deployment, deployment.course())
         deployment.up()
         return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass, replace
+from types import TracebackType
 from typing import Any, Literal
 
 from orchestrator.base import bundle
@@ -63,59 +64,90 @@ class _End:
 
 
 class Attempt:
-    """One launch of a playbook, followed to its first completion or its end."""
+    """One launch of a playbook, followed while this context is open; what becomes of it goes on record.
 
-    def __init__(self, job: Job) -> None:
+    `past` is what was before this run followed it. Whatever follows it raises BudgetSpent("server_busy" or
+    "server_refuses") or PreflightRefused("no_key") where it serves and only we get no completion: nothing goes on record
+    then, and nothing is to be repaired.
+    """
+
+    def __init__(self, job: Job, plan: Plan, under_way: UnderWay, *, past: Past) -> None:
         self._job = job
+        self._plan = plan
+        self._under_way = under_way
+        self._past = past
         self._server = Server(job)
+        self._shown = Progress(Live(context_of(plan), job.wishes.patches), past, served=under_way.served)
+        self._proven = False
 
-    def follow(self, plan: Plan, under_way: UnderWay, *, past: Past) -> Failure | None:
-        """Follow a launch until a completion came out (None) or until it failed; its outcome goes on record.
-
-        Raises BudgetSpent("server_busy" or "server_refuses") or PreflightRefused("no_key") where it serves and only we
-        get no completion: nothing goes on record then, and nothing is to be repaired.
-        """
+    def __enter__(self) -> Attempt:
         request = FollowLaunch(
-            **{**endpoint_of(self._job.playbook), **under_way.endpoint},
+            **{**endpoint_of(self._job.playbook), **self._under_way.endpoint},
             playbook=self._job.name,
-            launch=under_way.launch,
+            launch=self._under_way.launch,
             interval=HEALTH_INTERVAL_SECONDS,
         )
-        shown = Progress(Live(context_of(plan), self._job.wishes.patches), past, served=under_way.served)
-        with Watch(
+        self._watch = Watch(
             self._job.host,
-            log=under_way.log,
+            log=self._under_way.log,
             request=request,
-            on_log=shown.log,
-            on_wait=shown.waited,
-            given_up=shown.given_up,
-        ) as watch:
-            end = None if past == "healthy" else self._first(plan, under_way, watch, shown)
-            if past == "healthy" or (end is not None and end.lives and past == "older" and shown.serves):
-                end = self._ask_again(under_way, watch)
-            if end is not None:
-                diagnosis = self._diagnosis(plan, end, watch, shown, past)
-                return self._failure(plan, under_way.launch, end, diagnosis, watch)
-            if past != "healthy":
-                self._record(under_way.launch, "healthy")
-            return None
+            on_log=self._shown.log,
+            on_wait=self._shown.waited,
+            given_up=self._shown.given_up,
+        )
+        self._watch.__enter__()
+        return self
 
-    def _first(self, plan: Plan, under_way: UnderWay, watch: Watch, shown: Progress) -> _End | None:
-        """Follow it until its first completion came out (None) or it failed."""
-        usual = usual_seconds(plan.survey.observed.journal)
-        ready_seconds = self._job.ready_seconds
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch.__exit__(kind, error, trace)
+
+    def until_ready(self) -> Failure | None:
+        """Follow it until it answers (None) or failed."""
+        return self._settled(self._ready())
+
+    def prove(self) -> Failure | None:
+        """Ask it for its first completion; None once one came out of it."""
+        if not self._proven:
+            failure = self._settled(self._completion())
+            if failure is not None:
+                return failure
+            self._record("healthy")
+        return None
+
+    def ask_again(self) -> Failure | None:
+        """Ask a launch that was healthy before until a completion comes out (None), or until it is known to be broken."""
+        end = self._answer()
+        return None if end is None else self._failure(end)
+
+    def _settled(self, end: _End | None) -> Failure | None:
+        """What an end comes to. One that may have served for days is not given up for the first answer that fails."""
+        if end is not None and end.lives and self._past == "older" and self._shown.serves:
+            end = self._answer()
+            if end is None:
+                self._proven = True
+                self._record("healthy")
+        return None if end is None else self._failure(end)
+
+    def _ready(self) -> _End | None:
+        usual = usual_seconds(self._plan.survey.observed.journal)
         doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
-        with self._job.report.step(f"launch {under_way.launch}", doing, limit=ready_seconds) as step:
-            shown.step = step
-            seen = watch.until_ready(ready_seconds)
+        limit = self._job.ready_seconds
+        with self._job.report.step(f"launch {self._under_way.launch}", doing, limit=limit) as step:
+            self._shown.step = step
+            seen = self._watch.until_ready(limit)
             if seen.state != "ready":
                 step.state, step.done = "failed", how_it_ended(seen, None)
-                return _End(seen, idle_seconds=shown.idle_seconds)
-            step.done = shown.summary
-            shown.answered = True
+                return _End(seen, idle_seconds=self._shown.idle_seconds)
+            step.done = self._shown.summary
+            self._shown.answered = True
+        return None
+
+    def _completion(self) -> _End | None:
         with self._job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
-            shown.step = step
-            asked = self._ask(under_way, SMOKE_SECONDS)
+            self._shown.step = step
+            asked = self._ask(SMOKE_SECONDS)
             answer = asked.answer
             step.data = {"completion": answer.as_json()}
             if answer.ok:
@@ -123,27 +155,27 @@ class Attempt:
                 return None
             if answer.status in (401, 403):
                 step.done = str(answer.error)
-                raise self._not_for_us(under_way, (asked,), "refuses")
-            shown.completion_failed = True
-            seen = watch.until_exit(LINGER_SECONDS if answer.late else EXIT_SECONDS)
+                raise self._not_for_us((asked,), "refuses")
+            self._shown.completion_failed = True
+            seen = self._watch.until_exit(LINGER_SECONDS if answer.late else EXIT_SECONDS)
             step.state, step.done = "failed", how_it_ended(seen, answer)
         if seen.state == "late" and vigil.tokens_made((asked,)):
-            raise self._not_for_us(under_way, (asked,), "busy")
+            raise self._not_for_us((asked,), "busy")
         return _End(seen, answer)
 
-    def _ask_again(self, under_way: UnderWay, watch: Watch) -> _End | None:
+    def _answer(self) -> _End | None:
         """Ask a server that was healthy, or may have served for days, until a completion came out (None), until it is
         known to be broken, or until its processes are gone."""
         limit = vigil.SECONDS + vigil.COMPLETION_SECONDS + vigil.PAUSE_SECONDS
         self._job.report.emit(
             "warning",
-            f"launch {under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
+            f"launch {self._under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
             f"completions fail over {duration(vigil.SECONDS)} and nobody else gets a token, or its processes are gone.",
         )
         asked: tuple[vigil.Asked, ...] = ()
         with self._job.report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
-                asked = (*asked, self._ask(under_way, vigil.COMPLETION_SECONDS))
+                asked = (*asked, self._ask(vigil.COMPLETION_SECONDS))
                 answer, said = asked[-1].answer, vigil.verdict(asked)
                 step.data = {"completion": answer.as_json(), "asked": len(asked)}
                 if said == "answers":
@@ -155,23 +187,21 @@ class Attempt:
                     step.state, step.done = "failed", how_it_ended(Seen("late"), answer, len(asked))
                     return _End(Seen("late"), answer, len(asked))
                 if said != "unknown":
-                    raise self._not_for_us(under_way, asked, said)
+                    raise self._not_for_us(asked, said)
                 step.progress(f"{len(asked)} asked for, none came", asked=len(asked), error=answer.error)
-                seen = watch.until_exit(vigil.PAUSE_SECONDS)
+                seen = self._watch.until_exit(vigil.PAUSE_SECONDS)
                 if seen.state == "exited":
                     step.state, step.done = "failed", how_it_ended(seen, None)
                     return _End(seen)
 
-    def _ask(self, under_way: UnderWay, seconds: float) -> vigil.Asked:
+    def _ask(self, seconds: float) -> vigil.Asked:
         began = time.monotonic()
-        answer = self._server.complete(under_way.endpoint, seconds=seconds)
+        answer = self._server.complete(self._under_way.endpoint, seconds=seconds)
         return vigil.Asked(began, time.monotonic(), answer)
 
-    def _not_for_us(
-        self, under_way: UnderWay, asked: tuple[vigil.Asked, ...], said: Literal["busy", "refuses"]
-    ) -> DeployError:
+    def _not_for_us(self, asked: tuple[vigil.Asked, ...], said: Literal["busy", "refuses"]) -> DeployError:
         """The error where a server serves, and only we get no completion: nothing was changed."""
-        what, answer = f"{self._job.host.name}: launch {under_way.launch}", asked[-1].answer
+        what, answer = f"{self._job.host.name}: launch {self._under_way.launch}", asked[-1].answer
         if answer.status in (401, 403):
             return PreflightRefused(
                 "no_key",
@@ -185,23 +215,24 @@ class Attempt:
         made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
         return BudgetSpent("server_busy", f"{what} {made}, and {told}", next_command=look)
 
-    def _diagnosis(self, plan: Plan, end: _End, watch: Watch, shown: Progress, past: Past) -> Diagnosis:
+    def _diagnosis(self, end: _End) -> Diagnosis:
         """What its log says of it. A server that was up and was ended by somebody is not explained by a log in which its
         clients wrote; one that we have just started and that failed our own first completion had none."""
-        at_its_start = past == "new" and end.answer is not None
-        if shown.serves and end.ended_from_outside and not at_its_start:
+        at_its_start = self._past == "new" and end.answer is not None
+        if self._shown.serves and end.ended_from_outside and not at_its_start:
             return Diagnosis(verdict="healthy")
         context = replace(
-            context_of(plan),
+            context_of(self._plan),
             idle_seconds=end.idle_seconds if end.lives else None,
             ended=end.by_itself,
-            served=shown.serves,
+            served=self._shown.serves,
         )
-        return diagnose_log(watch.log_lines(), context=context, patches=self._job.wishes.patches)
+        return diagnose_log(self._watch.log_lines(), context=context, patches=self._job.wishes.patches)
 
-    def _failure(self, plan: Plan, launch: int, end: _End, diagnosis: Diagnosis, watch: Watch) -> Failure:
+    def _failure(self, end: _End) -> Failure:
         """What became of it, on record."""
-        judged = self._judged(launch, end.seen, diagnosis, watch)
+        launch, plan = self._under_way.launch, self._plan
+        judged = self._judged(end.seen, self._diagnosis(end))
         diagnosis = judged.diagnosis
         failure = Failure(
             launch,
@@ -215,7 +246,6 @@ class Attempt:
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None
         self._record(
-            launch,
             "hang" if hung else "failed",
             cause=failure.cause,
             finding=finding,
@@ -230,20 +260,21 @@ class Attempt:
         }
         name = f"{self._job.playbook.name}-{self._job.host.name}-launch{launch}"
         try:
-            path = bundle.write(name, watch.log_lines(), documents)
+            path = bundle.write(name, self._watch.log_lines(), documents)
         except UsageError as error:  # what failed is to be told all the same
             self._job.report.emit("warning", error.message)
             return failure
         return replace(failure, bundle=str(path))
 
-    def _judged(self, launch: int, seen: Seen, diagnosis: Diagnosis, watch: Watch) -> Judged:
+    def _judged(self, seen: Seen, diagnosis: Diagnosis) -> Judged:
         """The diagnosis with what the host knows, where the log does not settle it."""
         if seen.state != "exited" or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
-        end = ask(self._job.host, Ended(playbook=self._job.name, launch=launch))
-        return judge(diagnosis, end, named(watch.log_lines()), self._job.wishes.patches)
+        end = ask(self._job.host, Ended(playbook=self._job.name, launch=self._under_way.launch))
+        return judge(diagnosis, end, named(self._watch.log_lines()), self._job.wishes.patches)
 
-    def _record(self, launch: int, result: str, **more: Any) -> None:
+    def _record(self, result: str, **more: Any) -> None:
+        launch = self._under_way.launch
         self._job.record({"action": "outcome", "launch": launch, "result": result, **more})
 
 

@@ -118,10 +118,13 @@ def no_remedy(failure: Failure, reason: str, *, host: str, again: str) -> Deploy
     )
 
 
-def gpu_busy(host: str, launch: int, short: Shortage) -> DeployError:
-    """The error of a launch for which others leave too little of a card, though it was waited for."""
-    return LaunchFailed(
-        "gpu_busy",
-        f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",
-        next_command=short.next_command or f"nvidia-smi  # on {host}",
-    )
+class GpuBusy(LaunchFailed):
+    """A launch for which others leave too little of a card, though it was waited for."""
+
+    def __init__(self, host: str, launch: int, short: Shortage) -> None:
+        super().__init__(
+            "gpu_busy",
+            f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",
+            next_command=short.next_command or f"nvidia-smi  # on {host}",
+        )
+        self.short = short

@@ -15,7 +15,11 @@ from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal, Plan, differences, make_plan
-from orchestrator.survey.journal import AppliedPatch, History, was_healthy
+from orchestrator.steps.clean import Clean
+from orchestrator.steps.course import Course, course
+from orchestrator.steps.revert import Revert
+from orchestrator.steps.step import Onward
+from orchestrator.survey.journal import History, was_healthy
 from orchestrator.survey.survey import Observed, Survey, describe, observe, survey
 
 DEADLINE_SECONDS = 30.0
@@ -29,19 +33,20 @@ class Reading:
     def __init__(self, job: Job) -> None:
         self.job = job
         self._facts: Facts | None = None
+        self._looked = False
+        """Whether a program was run on the host: the first settles by which python all are run."""
 
-    def plan(self, goal: Goal = "up") -> Plan:
-        """What a verb would do; reads only."""
-        return self._plan(self._survey(), goal)
+    def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
+        """What a verb would do, from the start or where an earlier step left off; reads only."""
+        return course(self.job, self._plan(self._survey(), goal), goal, begin)
 
-    def differences(self) -> tuple[Change, ...]:
-        """The changes that apply to the checkpoint and the command; reads only."""
-        plan = self.plan()
+    def differences(self, plan: Plan) -> tuple[Change, ...]:
+        """The changes that apply to the checkpoint and the command."""
         self._require_readable(plan.survey)
-        found = differences(plan, self.job.wishes.allowed)
-        if not found:
+        changes = differences(plan, self.job.wishes.allowed)
+        if not changes:
             self._require_config(plan.survey)
-        return found
+        return changes
 
     def status(self) -> dict[str, Any]:
         """How the deployment is now; reads only."""
@@ -97,10 +102,26 @@ class Reading:
             )
         return observed.log
 
-    def in_force(self) -> tuple[AppliedPatch, ...]:
-        """The patches that are in force, newest first; reads only."""
+    def ending(self) -> Clean:
+        """What `stop` would end; reads only."""
+        observed, _ = self._observe()
+        return Clean(observed, by_person=True)
+
+    def taking_back(self, patch_id: str | None, *, forget: bool = False) -> tuple[Revert, ...]:
+        """What `revert` would take back, newest patch first; reads only.
+
+        Raises UsageError("patch_not_in_force") for a patch that is not in force.
+        """
         _, history = self._observe()
-        return tuple(reversed(history.applied))
+        chosen = [applied for applied in reversed(history.applied) if patch_id in (None, applied.patch)]
+        if patch_id is not None and not chosen:
+            there = ", ".join(applied.patch for applied in history.applied) or "none"
+            raise UsageError(
+                "patch_not_in_force",
+                f"{self.job.host.name}: {patch_id} is not in force for {self.job.name}; in force: {there}",
+                next_command=f"deploy status {self.job.again}",
+            )
+        return tuple(Revert(applied, forget=forget) for applied in chosen)
 
     def _require_readable(self, found: Survey) -> None:
         if found.checkpoint.unusable:
@@ -125,12 +146,14 @@ class Reading:
         what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
         with self.job.report.wait("look at", what, limit=SURVEY_SECONDS):
             found = survey(self.job.host, self.job.playbook, facts=self._facts)
-        self._facts = found.facts
+        self._facts, self._looked = found.facts, True
         return found
 
     def _observe(self, launch: int | None = None) -> tuple[Observed, History]:
         with self.job.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
-            return observe(self.job.host, self.job.playbook, launch)
+            seen = observe(self.job.host, self.job.playbook, launch)
+        self._looked = True
+        return seen
 
     def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
         with self._located(found):

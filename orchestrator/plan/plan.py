@@ -1,4 +1,4 @@
-"""What would a deployment do on this host, in which order and why? Pure: facts, playbook, patches in, a plan out."""
+"""What would be launched on this host, and why so? Pure: facts, playbook, patches in, a plan out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
-Goal = Literal["up", "remediate", "restart"]
-"""Which verb is planned for: only `up` downloads, only `restart` stops what serves."""
+Goal = Literal["up", "remediate", "restart", "patch", "fetch"]
+"""What is planned for: only `up` and `fetch` download, only `restart` stops what serves, `patch` starts nothing, `fetch`
+ends with the checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,6 @@ class Wishes:
 
 
 @dataclass(frozen=True)
-class PlannedStep:
-    """One step of a plan and what it would change."""
-
-    name: str
-    effects: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Plan:
     """Every effect of a deployment, with reasons; `refusals` say why it may not start.
 
@@ -70,7 +63,6 @@ class Plan:
     """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
     changes: tuple[Change, ...]
     skipped: tuple[Change, ...]
-    steps: tuple[PlannedStep, ...]
     warnings: tuple[str, ...]
     lacking: Mapping[str, str]
     """The consents that are missing, each with what asks for it."""
@@ -95,7 +87,7 @@ class Plan:
         return len(self.survey.facts.cards) or None
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `deploy plan --json` prints."""
+        """What is known of it before anything is done; `steps/course.py` adds what will be done."""
         guesses = [one for one in (*self.changes, *self.skipped) if one.why != "again"]
         return {
             "host": self.host,
@@ -135,9 +127,8 @@ class Plan:
                 for change in self.changes
                 for name, diff in change.file_diffs.items()
             ],
-            "steps": [{"name": step.name, "effects": list(step.effects)} for step in self.steps],
             "warnings": list(self.warnings),
-            "refusals": [{"code": one.code, "message": one.message} for one in self.refusals],
+            "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
             "missing_consents": list(self.missing_consents),
         }
 
@@ -183,7 +174,6 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
-        steps=_steps(playbook, survey, changes, goal),
         warnings=warnings,
         lacking=_lacking(playbook, wishes, survey, changes, options, asked),
         trusted=code.record(playbook, survey) if TRUST in asked else None,
@@ -258,48 +248,6 @@ def _changes(
     guesses = tuple(change for change in certain if change.patch.id not in chosen)
     changes = tuple(change for change in chosen.values() if change.changes_something)
     return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
-
-
-def _steps(
-    playbook: Playbook, survey: Survey, changes: Sequence[Change], goal: Goal
-) -> tuple[PlannedStep, ...]:
-    """What would be done from here on; a launch that serves is only asked, one under way only followed."""
-    smoke = PlannedStep("smoke", (f"one completion of at most {playbook.smoke.max_tokens} tokens",))
-    watch = PlannedStep("watch", (f"nothing: waits until it is healthy, at most {playbook.ready_timeout} s",))
-    observed = survey.observed
-    if goal != "restart" and observed.serves:
-        return (smoke,)
-    if goal != "restart" and observed.alive:
-        return (watch, smoke)
-    patches = tuple(f"{change.patch.id} ({change.why}): {change.action}" for change in changes)
-    state = f"log and identity in ~/.local/state/deploy/{playbook.name}"
-    fetching = (_download(playbook, survey),) if goal == "up" else ()
-    return (
-        *fetching,
-        PlannedStep("verify", ("nothing: reads the index and every shard's header",)),
-        *_clean(survey),
-        PlannedStep("patch", patches or ("nothing",)),
-        PlannedStep("launch", (f"start the engine under nohup, {state}",)),
-        watch,
-        smoke,
-    )
-
-
-def _download(playbook: Playbook, survey: Survey) -> PlannedStep:
-    checkpoint = survey.checkpoint
-    if checkpoint.missing == 0:
-        return PlannedStep(
-            "download", (f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}",)
-        )
-    return PlannedStep("download", (f"fetch what {checkpoint.folder} lacks of {playbook.model.repository}",))
-
-
-def _clean(survey: Survey) -> tuple[PlannedStep, ...]:
-    observed = survey.observed
-    if observed.launch is None or (survey.history.cleaned and not observed.members):
-        return ()
-    ended = f"end {len(observed.members)} processes of launch {observed.launch}, remove its shared memory"
-    return (PlannedStep("clean", (ended,)),)
 
 
 def _lacking(

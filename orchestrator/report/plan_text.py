@@ -10,6 +10,7 @@ from orchestrator.report.layout import plain, wrapped
 
 if TYPE_CHECKING:
     from orchestrator.plan.plan import Plan
+    from orchestrator.steps.course import Course
 
 WIDTH = 80
 
@@ -58,23 +59,24 @@ def _download(plan: Plan) -> str:
     return f"{part}{shards}{amount}; {decimal(checkpoint.free_bytes)} free"
 
 
-def whole(plan: Plan) -> list[str]:
+def whole(course: Course) -> list[str]:
     """Everything that `deploy plan` says."""
+    plan = course.plan
     lines = [*summary(plan), "steps"]
-    for step in plan.steps:
-        for effect in step.effects:
-            lines += wrap(f"  {step.name:<10} ", effect)
-    for change in plan.changes:
+    for step in course.steps:
+        for words in step.as_json()["effects"]:
+            lines += wrap(f"  {step.name:<10} ", words)
+    for change in () if course.only_asks else plan.changes:
         if change.diff:
             lines += ["", *change.diff.splitlines()]
     lines += ["", "command"]
     variables = [f"{one.name}={shlex.quote(one.shown)}" for one in plan.options.environment]
     lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv)
-    if plan.missing_consents or plan.refusals:
+    if course.lacking or course.refusals:
         lines.append("")
-    for consent, why in plan.lacking.items():
+    for consent, why in course.lacking.items():
         lines += wrap("consent    ", f"{consent} is missing ({why}): --consent {consent}")
-    for refusal in plan.refusals:
+    for refusal in course.refusals:
         lines += wrap("refused    ", f"{refusal.message}  [{refusal.code}]")
     return lines
 

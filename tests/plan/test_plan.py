@@ -16,7 +16,7 @@ from orchestrator.patches import catalogue
 from orchestrator.plan.plan import Goal, Plan, Wishes, differences, make_plan
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.report.plan_text import whole
+from orchestrator.report.plan_text import summary
 from orchestrator.survey.survey import Survey
 from tests.surveys import CONFIG, FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, cards, knowing, survey
 
@@ -75,21 +75,6 @@ def test_the_flagship_is_patched_before_its_first_launch_and_fits(kimi: Playbook
     assert all(environment[name]["reason"] for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO"))
     assert planned["refusals"] == []
     assert planned["missing_consents"] == []
-
-
-def test_a_plan_does_only_what_is_left_to_do(kimi: Playbook) -> None:
-    def steps(found: Survey, goal: Goal = "up") -> list[str]:
-        planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
-        return [step.name for step in planned.steps]
-
-    whole = ["download", "verify", "patch", "launch", "watch", "smoke"]
-    assert steps(survey()) == whole
-    assert steps(survey(), "remediate") == whole[1:]
-    starting = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "x"},))
-    assert steps(survey(observed=starting)) == ["watch", "smoke"]
-    serving = replace(starting, health=200, models=("kimi-k2.5",), listener={"ours": True})
-    assert steps(survey(observed=serving)) == ["smoke"]
-    assert steps(survey(observed=serving), "restart") == ["verify", "clean", *whole[2:]]
 
 
 def test_before_the_files_are_there_the_figures_speak(kimi: Playbook) -> None:
@@ -158,7 +143,7 @@ def test_no_predict_skips_what_it_predicts_and_says_so(kimi: Playbook) -> None:
     assert planned.changes == ()
     (prediction,) = planned.as_json()["predictions"]
     assert prediction["action"].startswith("skipped")
-    assert "skipped (--no-predict)" in "\n".join(whole(planned))
+    assert "skipped (--no-predict)" in "\n".join(summary(planned))
 
 
 def test_a_forced_patch_says_so_and_a_forbidden_one_is_gone(kimi: Playbook) -> None:
@@ -263,14 +248,6 @@ def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Play
     assert plan(kimi, foreign).missing_consents == ("foreign-folder",)
     assert plan(kimi, foreign, consents=("foreign-folder",)).missing_consents == ()
     assert plan(kimi, foreign, predict=False).missing_consents == ()
-
-
-def test_a_plan_fits_on_80_columns_except_for_what_is_to_be_pasted(kimi: Playbook) -> None:
-    text = whole(plan(kimi, survey()))
-    command = text.index("command")
-    long = [line for line in text[:command] if len(line) > 80 and line[:1] not in "+- "]
-    assert long == []
-    assert text[-1].strip().startswith("--")
 
 
 def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:

@@ -1,12 +1,9 @@
-"""Is the checkpoint whole on the host, and if not, what does it take to get there?"""
+"""Which files of the checkpoint on the host are not what they should be?"""
 
 from __future__ import annotations
 
-import shlex
-
 from orchestrator.base.errors import CheckpointError, HostError
 from orchestrator.base.events import Step
-from orchestrator.download.fetch import fetch
 from orchestrator.download.progress import known_files
 from orchestrator.job import Job
 from orchestrator.programs.ask import Answers
@@ -15,28 +12,8 @@ from orchestrator.programs.verify import Hashing, Verdict, Verify
 from orchestrator.survey.survey import Survey
 
 
-def make_ready(job: Job, found: Survey) -> None:
-    """Fetch what is missing or broken; a whole checkpoint is left alone, without a word to the Hub."""
-    manifest = found.checkpoint.manifest
-    cut_off = manifest is not None and not manifest.get("complete")
-    if found.checkpoint.exists and not cut_off and judge(job, found, deep=False).whole:
-        return
-    fetch(job, found)
-    verdict = judge(job, found, deep=False)
-    if not verdict.whole:  # the repository has it so, or knows no such file: fetching again mends nothing
-        name = verdict.bad[0].file
-        path = f"{found.checkpoint.folder}/{name if name.isprintable() else ''}"
-        raise _broken(job, found, verdict, next_command=f"ls -l {shlex.quote(path)}  # on {job.host.name}")
-
-
-def require(job: Job, found: Survey) -> None:
-    """Raise CheckpointError("checkpoint_broken") with the bad files and why, unless the checkpoint is whole."""
-    verdict = judge(job, found, deep=False)
-    if not verdict.whole:
-        raise _broken(job, found, verdict, next_command=f"deploy {job.again}")
-
-
-def _broken(job: Job, found: Survey, verdict: Verdict, *, next_command: str) -> CheckpointError:
+def broken(job: Job, found: Survey, verdict: Verdict, *, next_command: str) -> CheckpointError:
+    """The error of a checkpoint that is not whole, with the bad files and why."""
     bad = "; ".join(f"{file.file}: {file.why}" for file in verdict.bad[:3])
     return CheckpointError(
         "checkpoint_broken",

@@ -1,0 +1,31 @@
+"""Does a launch that was proven healthy answer again, or is it broken?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.launch import vigil
+from orchestrator.launch.attempt import Attempt
+from orchestrator.launch.failure import Failure
+from orchestrator.launch.server import UnderWay
+from orchestrator.plan.plan import Plan
+from orchestrator.steps.step import Effects, Onward, Step, Work
+from orchestrator.steps.watch import A_REPAIR, settled
+
+
+@dataclass(frozen=True)
+class Answer(Step):
+    """Ask it again and again; nothing of it is ended on suspicion."""
+
+    name = "answer"
+    plan: Plan
+    launch: UnderWay
+
+    @property
+    def effects(self) -> Effects:
+        asked = f"asks launch {self.launch.launch} until a completion comes out, or {vigil.COMPLETIONS} failed over {vigil.SECONDS:.0f} s"
+        return Effects((asked,), depends=A_REPAIR)
+
+    def do(self, work: Work) -> Failure | Onward | None:
+        work.follow(Attempt(work.job, self.plan, self.launch, past="healthy"))
+        return settled(work.attempt.ask_again(), ours=False)

@@ -1,0 +1,34 @@
+"""Does a completion come out of a launch that serves? /health alone is not believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
+from orchestrator.plan.plan import Plan
+from orchestrator.steps.smoke import asking
+from orchestrator.steps.step import Effects, Onward, Step, Work
+
+
+@dataclass(frozen=True)
+class Confirm(Step):
+    """Ask it once; where nothing comes out it is followed as a launch that does not answer."""
+
+    name = "smoke"
+    plan: Plan
+
+    @property
+    def effects(self) -> Effects:
+        return Effects((asking(self.plan),))
+
+    def do(self, work: Work) -> Onward:
+        survey, job = self.plan.survey, work.job
+        with job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
+            answer = Server(job).complete(survey.observed.endpoint)
+            step.done = tokens(answer) if answer.ok else str(answer.error)
+            step.state = "ok" if answer.ok else "failed"
+        if not answer.ok:
+            return "follow"
+        if survey.outcome is None or survey.outcome.result != "healthy":
+            job.record({"action": "outcome", "launch": survey.observed.launch, "result": "healthy"})
+        return "done"

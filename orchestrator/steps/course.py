@@ -1,0 +1,155 @@
+"""Which steps does a verb take on a host as it was surveyed, and in which order?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.base.errors import DeployError
+from orchestrator.job import Job
+from orchestrator.plan.plan import Goal, Plan
+from orchestrator.plan.preflight import wants_linger
+from orchestrator.steps.answer import Answer
+from orchestrator.steps.budget import spent
+from orchestrator.steps.clean import Clean
+from orchestrator.steps.confirm import Confirm
+from orchestrator.steps.diagnose import Diagnose
+from orchestrator.steps.download import Download
+from orchestrator.steps.launch import Launch
+from orchestrator.steps.linger import Linger
+from orchestrator.steps.patch import Patch
+from orchestrator.steps.smoke import Smoke
+from orchestrator.steps.step import Onward, Step
+from orchestrator.steps.verify import Verify
+from orchestrator.steps.watch import Watch, under_way
+
+OF_A_LAUNCH = ("trust-remote-code", "listen-openly")
+"""Consents that only what is started needs: a patch alone runs nothing."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A plan as the steps that carry it out: what `plan` and `--dry-run` tell is what a run does.
+
+    `refusals` are what would keep the run from it.
+    """
+
+    goal: Goal
+    plan: Plan
+    steps: tuple[Step, ...]
+    refusals: tuple[DeployError, ...]
+    lacking: Mapping[str, str]
+    """The consents that are missing for these steps, each with what asks for it."""
+
+    @property
+    def only_asks(self) -> bool:
+        """Whether the launch that is there is only asked for completions, and stays as it is."""
+        return all(isinstance(step, (Confirm, Answer)) for step in self.steps)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object that `deploy plan --json` prints."""
+        return {
+            **self.plan.as_json(),
+            "steps": [step.as_json() for step in self.steps],
+            "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
+            "missing_consents": list(self.lacking),
+        }
+
+
+def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Course:
+    """What is to be done for this goal, from the start or where an earlier step left off."""
+    if begin is None and goal in ("up", "remediate") and plan.survey.observed.serves:
+        return Course(
+            goal, plan, (Confirm(plan),), (), {}
+        )  # it needs nothing, whatever the host lacks by now
+    begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
+    steps = tuple(_steps(job, plan, goal, begin))
+    if goal == "fetch":
+        return Course(goal, plan, steps, (), {})
+    if goal == "patch":
+        return Course(goal, plan, steps, (), _of_changes(plan))
+    budget = spent(job, plan.survey.history) if _is_counted(steps) else None
+    return Course(goal, plan, steps, (*plan.refusals, *([budget] if budget else [])), plan.lacking)
+
+
+def _is_counted(steps: Sequence[Step]) -> bool:
+    """Whether these steps start a launch of this incident for certain: what is diagnosed first may need none, and a
+    person who stops ends the incident."""
+    opens_anew = any(isinstance(step, Clean) and step.by_person for step in steps)
+    starts = any(isinstance(step, Launch) for step in steps)
+    return starts and not opens_anew and not isinstance(steps[0], Diagnose)
+
+
+def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
+    if begin == "follow":
+        following = tuple(_follow(job, plan, goal))
+        yield from following
+        if following and not isinstance(following[-1], Diagnose):
+            return
+    if goal == "patch":
+        yield Patch(plan, plan.changes)
+        return
+    if begin != "launch":
+        yield from _checkpoint(plan, goal, fetched=begin == "verify")
+    if goal != "fetch":
+        yield from _launch(job, plan, stops=goal == "restart" and begin != "launch")
+
+
+def _follow(job: Job, plan: Plan, goal: Goal) -> Iterator[Step]:
+    """What becomes of the launch that is under way, or of one whose end nobody has seen."""
+    survey, launch = plan.survey, under_way(plan.survey)
+    outcome = survey.outcome
+    if launch is None or (outcome is not None and outcome.result == "stopped"):
+        return
+    if survey.observed.alive and goal == "patch":
+        return
+    if survey.proven:
+        yield Answer(plan, launch)
+    elif survey.observed.alive:
+        yield Watch(plan, launch)
+        yield Smoke(plan, ours=False)
+    elif (
+        outcome is None
+        or outcome.result == "healthy"
+        or goal in ("remediate", "patch")
+        or unanswered(job, plan)
+    ):
+        yield Diagnose(plan, launch)
+
+
+def unanswered(job: Job, plan: Plan) -> bool:
+    """Whether the last launch failed for a cause whose remedy was not tried: a run was ended in between."""
+    outcome = plan.survey.outcome
+    finding = outcome.finding if outcome else None
+    return finding not in plan.survey.history.tried and any(
+        patch.remedy for patch in job.wishes.patches if patch.id == finding
+    )
+
+
+def _checkpoint(plan: Plan, goal: Goal, *, fetched: bool) -> Iterator[Step]:
+    if fetched:
+        yield Verify(plan, "fetched")
+    elif goal in ("up", "fetch"):
+        yield Download(plan)
+        yield Verify(plan, "fetch")
+    else:
+        yield Verify(plan, "refuse")
+
+
+def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
+    survey = plan.survey
+    if stops or (survey.observed.launch is not None and not survey.history.cleaned):
+        yield Clean(survey.observed, by_person=stops)
+    yield Patch(plan, plan.changes)
+    if "linger" in job.consents and wants_linger(survey):
+        yield Linger()
+    yield Launch(plan)
+    yield Watch(plan)
+    yield Smoke(plan)
+
+
+def _of_changes(plan: Plan) -> dict[str, str]:
+    """The missing consents that a patch needs of which nothing is started."""
+    asked = {consent for change in plan.changes for consent in change.consents}
+    return {name: why for name, why in plan.lacking.items() if name in asked or name not in OF_A_LAUNCH}

@@ -1,0 +1,37 @@
+"""What is started on the host?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.launch.attempt import Attempt
+from orchestrator.launch.server import Server
+from orchestrator.plan.plan import Plan
+from orchestrator.steps.patch import DEADLINE_SECONDS
+from orchestrator.steps.step import Effects, Step, Work
+
+
+@dataclass(frozen=True)
+class Launch(Step):
+    """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first."""
+
+    name = "launch"
+    plan: Plan
+
+    @property
+    def effects(self) -> Effects:
+        state = f"~/.local/state/deploy/{self.plan.playbook.name}"
+        return Effects(
+            (f"start the engine under nohup, log and identity in {state}",),
+            files=(state,),
+            starts=(" ".join(self.plan.options.argv[:3]),),
+        )
+
+    def do(self, work: Work) -> None:
+        job, plan = work.job, self.plan
+        work.require()
+        if plan.trusted is not None:
+            job.record(plan.trusted)
+        with job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
+            started = Server(job).start(plan)
+        work.follow(Attempt(job, plan, started, past="new"))

@@ -1,0 +1,31 @@
+"""Does the first completion come out of a launch that answers?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.launch.failure import Failure
+from orchestrator.plan.plan import Plan
+from orchestrator.steps.step import Effects, Onward, Step, Work
+from orchestrator.steps.watch import settled
+
+
+@dataclass(frozen=True)
+class Smoke(Step):
+    """`ours`: this run started the launch."""
+
+    name = "smoke"
+    plan: Plan
+    ours: bool = True
+
+    @property
+    def effects(self) -> Effects:
+        return Effects((asking(self.plan),))
+
+    def do(self, work: Work) -> Failure | Onward | None:
+        return settled(work.attempt.prove(), ours=self.ours)
+
+
+def asking(plan: Plan) -> str:
+    """What a completion that is asked for takes of the engine."""
+    return f"one completion of at most {plan.playbook.smoke.max_tokens} tokens"

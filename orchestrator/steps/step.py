@@ -1,0 +1,84 @@
+"""What is a step: what can be told of it before it is done, and what comes of it?"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from orchestrator.job import Job
+from orchestrator.launch.attempt import Attempt
+from orchestrator.launch.failure import Failure
+
+Onward = Literal["follow", "fetch", "verify", "launch", "done"]
+"""Where planning takes up again when a step changed what the steps after it were planned from: with the launch that is
+there, with fetching, with the check of what was fetched, with a launch; or nothing is left to do."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a step will do, in `words` and as figures.
+
+    `files` are what it writes or removes on the host, `starts` and `ends` the processes. `network_bytes` come over the
+    network, `seconds` is how long it is expected to take, each None where nobody knows. `depends` says what cannot be
+    known before it was done.
+    """
+
+    words: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    network_bytes: int | None = 0
+    seconds: float | None = None
+    depends: str = ""
+
+
+class Work:
+    """What the steps of one list hand to each other: the launch that they follow; `require` raises where the lock is no
+    longer held."""
+
+    def __init__(self, job: Job, require: Callable[[], None], until_end: ExitStack) -> None:
+        self.job = job
+        self.require = require
+        self._until_end = until_end
+        self._attempt: Attempt | None = None
+
+    def follow(self, attempt: Attempt) -> None:
+        """Follow this launch until the list has ended."""
+        self._attempt = self._until_end.enter_context(attempt)
+
+    @property
+    def attempt(self) -> Attempt:
+        """The launch that is followed: an earlier step of the list began it."""
+        assert self._attempt is not None
+        return self._attempt
+
+
+class Step(ABC):
+    """One effect of a plan: a frozen value that tells what it will do, and does it."""
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def effects(self) -> Effects: ...
+
+    @abstractmethod
+    def do(self, work: Work) -> Failure | Onward | None:
+        """Do it. None: on to the next step; a Failure: the launch failed; else what follows is to be planned anew."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As `deploy plan --json` tells it."""
+        effects = self.effects
+        return {
+            "name": self.name,
+            "effects": [*effects.words, *([effects.depends] if effects.depends else [])],
+            "files": list(effects.files),
+            "starts": list(effects.starts),
+            "ends": list(effects.ends),
+            "network_bytes": effects.network_bytes,
+            "seconds": effects.seconds,
+            "depends": effects.depends or None,
+        }

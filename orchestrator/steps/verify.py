@@ -1,0 +1,47 @@
+"""Is the checkpoint whole on the host?"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from orchestrator.download.fetch import fetch
+from orchestrator.download.verdict import broken, judge
+from orchestrator.plan.plan import Plan
+from orchestrator.steps.step import Effects, Onward, Step, Work
+
+Broken = Literal["fetch", "fetched", "refuse"]
+"""What is broken is fetched again; was fetched just now, so that fetching it again mends nothing; or is not to be
+fetched by this command."""
+
+
+@dataclass(frozen=True)
+class Verify(Step):
+    """Judge every shard by the index and its header."""
+
+    name = "verify"
+    plan: Plan
+    broken: Broken
+
+    @property
+    def effects(self) -> Effects:
+        words = ("nothing: reads the index and every shard's header",)
+        return Effects(words, depends="what is broken is fetched again" if self.broken == "fetch" else "")
+
+    def do(self, work: Work) -> Onward | None:
+        job, survey = work.job, self.plan.survey
+        verdict = judge(job, survey, deep=False)
+        if verdict.whole:
+            return None
+        if self.broken == "fetch":
+            work.require()
+            fetch(job, survey)
+            return "verify"
+        raise broken(job, survey, verdict, next_command=self._next(work, verdict.bad[0].file))
+
+    def _next(self, work: Work, name: str) -> str:
+        if self.broken == "refuse":
+            return f"deploy {work.job.again}"
+        path = f"{self.plan.folder}/{name if name.isprintable() else ''}"
+        return f"ls -l {shlex.quote(path)}  # on {work.job.host.name}"
