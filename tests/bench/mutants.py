@@ -3,8 +3,8 @@
     python tests/bench/mutants.py [ROOM ...] [--jobs N] [--together N] [--keep FOLDER]
 
 mutmut changes one operator, number, text or call at a time and runs the tests that reach it; a change that all of them pass
-has survived. Each room runs in a copy of the tree, with the tests beside it and none of another room's: what only
-the end of a long chain notices is not tested. Prints a line a room, and the survivors into FOLDER, with what was changed.
+has survived. Each file is changed in a copy of the tree and judged by the tests of its room, no others: what only the end of
+a long chain notices is not tested. Prints a line a room, and keeps the survivors in FOLDER, with what was changed.
 Needs the extra `mutation`; the whole takes some hours of one core.
 """
 
@@ -23,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -35,37 +36,47 @@ _UNTESTED = {5, 33}
 
 @dataclasses.dataclass(frozen=True)
 class Room:
-    """Files, as patterns below orchestrator/, and the tests that are to notice a fault in them."""
+    """Files below orchestrator/ and the tests that are to notice a fault in them, both as patterns."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
+    but: tuple[str, ...] = ()
+    """Files that belong to another of these rooms."""
     slow: tuple[str, ...] = ()
     """Tests that are left out, since a change that survives would run them all."""
 
 
 ROOMS: Mapping[str, Room] = {
     "diagnosis": Room(
-        files=("diagnosis/*.py",),
-        tests=("diagnosis",),
+        files=("diagnosis/**/*.py",),
+        but=("scan.py", "gate.py", "live.py", "hearsay.py"),
+        tests=("diagnosis/test_*.py",),
+        slow=(
+            *(f"diagnosis/test_{name}.py" for name in ("hostile", "live", "properties", "scan")),
+            "diagnosis/test_engine.py::test_a_piece_of_a_log_never_gets_another_remedy",
+            "diagnosis/test_engine.py::test_any_bytes_have_a_verdict",
+            "diagnosis/test_hearsay.py",
+        ),
+    ),
+    "scan": Room(
+        files=tuple(f"diagnosis/{name}.py" for name in ("scan", "gate", "live", "hearsay")),
+        tests=tuple(f"diagnosis/test_{name}.py" for name in ("scan", "gate", "live", "hearsay")),
         slow=(
             "diagnosis/test_hearsay.py::test_a_healthy_server_stays_healthy_whatever_clients_write",
             "diagnosis/test_hearsay.py::test_a_failure_keeps_its_cause_whatever_clients_wrote",
-            "diagnosis/test_hostile.py",
-            "diagnosis/test_properties.py::test_benign_lines_in_between_change_nothing",
-            "diagnosis/test_engine.py::test_a_piece_of_a_log_never_gets_another_remedy",
         ),
     ),
     "patches": Room(
         files=("patches/*.py",),
-        tests=("patches",),
+        tests=("patches/test_*.py",),
         slow=(
             "patches/test_steps.py::test_texts_made_of_its_own_words_do_not_keep_a_shipped_expression_busy",
         ),
     ),
-    "plan": Room(files=("plan/*.py",), tests=("plan",)),
-    "checkpoint": Room(files=("checkpoint/*.py",), tests=("checkpoint",)),
+    "plan": Room(files=("plan/**/*.py",), tests=("plan/**/test_*.py",)),
+    "checkpoint": Room(files=("checkpoint/**/*.py",), tests=("checkpoint/**/test_*.py",)),
     "journal": Room(files=("survey/journal.py",), tests=("survey/test_journal.py",)),
-    "engines": Room(files=("engines/*.py",), tests=("engines",)),
+    "engines": Room(files=("engines/**/*.py",), tests=("engines/**/test_*.py",)),
     "launch": Room(
         files=("launch/vigil.py", "launch/ended.py"),
         tests=("launch/test_vigil.py", "launch/test_ended.py"),
@@ -91,15 +102,24 @@ class Result:
         return f"{self.killed:8}{self.survived:10}{self.untested:10}{self.left:10}{share}"
 
 
-def settings(room: Room, only: str | None) -> str:
-    """The section of pyproject.toml that has mutmut work on one room."""
-    left_out = [f"--deselect=tests/{test}" for test in room.slow]
+def files(room: Room) -> list[Path]:
+    """Those of a room, relative to the tree's root."""
+    found = {path for pattern in room.files for path in (ROOT / "orchestrator").glob(pattern)}
+    return sorted(path.relative_to(ROOT) for path in found if path.name not in (*room.but, "__init__.py"))
+
+
+def settings(room: Room, file: Path) -> str:
+    """The section of pyproject.toml that has mutmut work on one file."""
+    tests = {path for pattern in room.tests for path in (ROOT / "tests").glob(pattern)}
     values = {
         "source_paths": ["orchestrator"],
-        "only_mutate": [f"orchestrator/{pattern}" for pattern in ([only] if only else room.files)],
+        "only_mutate": [str(file)],
         "also_copy": [name for name in TREE if name not in ("orchestrator", "tests", "pyproject.toml")],
-        "pytest_add_cli_args": ["-p", "no:cacheprovider", "-p", "no:randomly", "--timeout=60", *left_out],
-        "pytest_add_cli_args_test_selection": [f"tests/{test}" for test in room.tests],
+        "pytest_add_cli_args": [
+            *("-p", "no:cacheprovider", "-p", "tests.bench.fewer_cases", "--timeout=60"),
+            *(f"--deselect=tests/{test}" for test in room.slow),
+        ],
+        "pytest_add_cli_args_test_selection": sorted(str(path.relative_to(ROOT)) for path in tests),
         "timeout_multiplier": 5.0,
         "track_dependencies": False,
         "use_git_change_detection": False,
@@ -107,8 +127,8 @@ def settings(room: Room, only: str | None) -> str:
     return "\n[tool.mutmut]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
 
 
-def run(name: str, only: str | None, jobs: int, seconds: float | None, keep: Path) -> Result:
-    """Mutates one room in a copy of the tree. `keep` gets what mutmut printed and what survived."""
+def run(room: str, file: Path, *, jobs: int, until: float, keep: Path) -> Result:
+    """Changes one file in a copy of the tree. `keep` gets what mutmut printed and what survived."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for part in TREE:
             if (ROOT / part).is_dir():
@@ -116,17 +136,18 @@ def run(name: str, only: str | None, jobs: int, seconds: float | None, keep: Pat
                 shutil.copytree(ROOT / part, Path(folder, part), ignore=unwanted)
             else:
                 shutil.copy(ROOT / part, folder)
-        with Path(folder, "pyproject.toml").open("a") as file:
-            file.write(settings(ROOMS[name], only))
+        with Path(folder, "pyproject.toml").open("a") as pyproject:
+            pyproject.write(settings(ROOMS[room], file))
         os.chdir(folder)  # where mutmut looks for all that it reads
         environment = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache"}
         command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs)]
+        name = f"{room}-{file.stem}"
         with (keep / f"{name}.log").open("wb") as log:
             mutmut = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True
             )
             with contextlib.suppress(subprocess.TimeoutExpired):
-                mutmut.wait(seconds)
+                mutmut.wait(max(0.0, until - time.monotonic()))
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(mutmut.pid, signal.SIGKILL)
         result, survivors = read()
@@ -158,24 +179,31 @@ def read() -> tuple[Result, str]:
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     asked.add_argument("room", nargs="*", choices=[[], *ROOMS])
-    asked.add_argument("--only", metavar="FILES", help="a pattern such as diagnosis/startup.py")
+    asked.add_argument("--only", metavar="NAME", help="one file of the rooms, such as standstill.py")
     jobs = os.cpu_count() or 1
-    asked.add_argument("--jobs", type=int, default=jobs, help="changes tried at a time, in a room")
-    asked.add_argument("--together", type=int, default=1, help="rooms at a time")
-    asked.add_argument("--seconds", type=float, help="that a room may take; what is left is counted as such")
+    asked.add_argument("--jobs", type=int, default=jobs, help="changes tried at a time, in a file")
+    asked.add_argument("--together", type=int, default=1, help="files at a time")
+    asked.add_argument("--seconds", type=float, default=1e9, help="after which no more is tried")
     asked.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir()) / "survivors")
     options = asked.parse_args()
     keep = options.keep.resolve()
     keep.mkdir(parents=True, exist_ok=True)
-    work = functools.partial(run, only=options.only, jobs=options.jobs, seconds=options.seconds, keep=keep)
-    names = options.room or list(ROOMS)
-    total = Result()
-    print(f"{'room':12}{'killed':>8}{'survived':>10}{'untested':>10}{'left':>10}{'share':>8}")
+    until = time.monotonic() + options.seconds
+    work = functools.partial(run, jobs=options.jobs, until=until, keep=keep)
+    rooms = options.room or list(ROOMS)
+    todo = [
+        (room, file) for room in rooms for file in files(ROOMS[room]) if options.only in (None, file.name)
+    ]
+    todo.sort(key=lambda each: (rooms.index(each[0]), -each[1].stat().st_size))
     with concurrent.futures.ProcessPoolExecutor(options.together) as pool:
-        for name, result in zip(names, pool.map(work, names), strict=True):
-            print(f"{name:12}{result}", flush=True)
-            total += result
-    print(f"{'all':12}{total}\nlogs and survivors: {keep}")
+        results = list(pool.map(work, *zip(*todo, strict=True)))
+    print(f"{'':30}{'killed':>8}{'survived':>10}{'untested':>10}{'left':>10}{'share':>8}")
+    for room in rooms:
+        own = [(file, result) for (of, file), result in zip(todo, results, strict=True) if of == room]
+        print(f"{room:30}{sum((result for _, result in own), Result())}")
+        for file, result in own:
+            print(f"  {file.name:28}{result}")
+    print(f"{'all':30}{sum(results, Result())}\nlogs and survivors: {keep}")
 
 
 if __name__ == "__main__":
