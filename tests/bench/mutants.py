@@ -55,7 +55,8 @@ ROOMS: Mapping[str, Room] = {
             *(f"diagnosis/test_{name}.py" for name in ("hostile", "live", "properties", "scan")),
             "diagnosis/test_engine.py::test_a_piece_of_a_log_never_gets_another_remedy",
             "diagnosis/test_engine.py::test_any_bytes_have_a_verdict",
-            "diagnosis/test_hearsay.py",
+            "diagnosis/test_hearsay.py::test_a_healthy_server_stays_healthy_whatever_clients_write",
+            "diagnosis/test_hearsay.py::test_a_failure_keeps_its_cause_whatever_clients_wrote",
         ),
     ),
     "scan": Room(
@@ -116,7 +117,7 @@ def settings(room: Room, file: Path) -> str:
         "only_mutate": [str(file)],
         "also_copy": [name for name in TREE if name not in ("orchestrator", "tests", "pyproject.toml")],
         "pytest_add_cli_args": [
-            *("-p", "no:cacheprovider", "-p", "tests.bench.fewer_cases", "--timeout=60"),
+            *("-p", "no:cacheprovider", "-p", "tests.bench.mutants_plugin", "--timeout=60"),
             *(f"--deselect=tests/{test}" for test in room.slow),
         ],
         "pytest_add_cli_args_test_selection": sorted(str(path.relative_to(ROOT)) for path in tests),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from urllib.parse import quote
@@ -175,7 +176,8 @@ SERVING: list[Callable[[str], str]] = [
 
 
 def name_of(form: Callable[[str], str]) -> str:
-    return form.__name__
+    """By which a test can be asked for again, whatever signs a form is made of."""
+    return re.sub(r"\W+", "-", form.__name__)
 
 
 def inserted(whole: bytes, at: int, text: str) -> bytes:

@@ -57,6 +57,13 @@ def shape(line: Line) -> tuple[str | None, int | None, str | None, str | None, s
             b"\x1b[0;36m(A pid=7)\x1b[0;0m \x1b[31mERROR\x1b[0m \x1b[90m05-14 00:39:47\x1b[0m \x1b[90m[a.py:3]\x1b[0m no\r",
             ("A", 7, "ERROR", "a.py:3", "no"),
         ),
+        (b'time="2026-02-20T21:35:07Z" level=error msg="(A pid=1) INFO 02-20 21:35:07 [a.py:1] say \\"x\\"" source=vllm', ("A", 1, "INFO", "a.py:1", 'say "x"')),
+        (b'time="2026-02-20T21:35:07Z" level=error msg="a \\x path"', (None, None, None, None, "a \\x path")),
+        (b'{"timestamp": "t", "severity": "ERR", "event": "x", "logger": "vllm.engine"}', (None, None, "ERROR", "vllm.engine", "x")),
+        (b'{"level": "fatal", "message": "x", "process_name": "EngineCore"}', ("EngineCore", None, "CRITICAL", "", "x")),
+        (b'{"msg": "x"}', (None, None, None, "", "x")),
+        (b'{"log": "x", "msg": "of a logger, not of docker"}', (None, None, None, "", "of a logger, not of docker")),
+        (b"node-a pod-b | 2026-01-02T15:23:56Z (A pid=1) x", (None, None, None, None, "node-a pod-b | 2026-01-02T15:23:56Z (A pid=1) x")),
         (b"mine: INFO 02-19 11:20:05 [config.py:1052] x", (None, None, "INFO", "config.py:1052", "x")),
         (b"a  0%|    \ra 50%|    \ra 99%| done", (None, None, None, None, "a 99%| done")),
         (b"\xff\xfe bad", (None, None, None, None, "\ufffd\ufffd bad")),
@@ -83,6 +90,145 @@ def test_two_processes_in_one_line() -> None:
 def test_what_stands_before_a_carriage_return_counts_unless_it_is_progress() -> None:
     found = [line.message for line in parse_all(b"RuntimeError: x\rLoading  3%| \rlast", 1)]
     assert found == ["RuntimeError: x", "last"]
+
+
+@pytest.mark.parametrize(
+    "carrier",
+    [
+        b"2026-01-02T15:23:56.002+00:00 stdout P ",
+        b"2026-01-02T15:23:56.002+00:00 stderr P ",
+        b"vllm-1  | " + b"x" * 16_000,
+        b"vllm-1  | 2026-01-02T15:23:56.002+00:00 stdout P ",
+    ],
+)
+def test_a_carrier_says_that_it_broke_a_line_off(carrier: bytes) -> None:
+    assert parse(carrier + b"(A pid=1) half a", 1).broken
+
+
+@pytest.mark.parametrize(
+    "whole", [b"2026-01-02T15:23:56.002+00:00 stderr F x", b"vllm-1  | x", b"x" * 20_000, b"a stdout P b"]
+)
+def test_a_line_that_nothing_broke_off_is_whole(whole: bytes) -> None:
+    assert not parse(whole, 1).broken
+
+
+def of_docker(log: str, stream: str = "stdout") -> bytes:
+    return json.dumps({"log": log, "stream": stream, "time": "t"}).encode()
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_docker_breaks_lines_off_and_says_so_by_their_missing_end(stream: str) -> None:
+    half, rest = of_docker("  two words", stream), of_docker("and the rest \r\n", stream)
+    assert [(line.message, line.broken) for line in (*parse_all(half, 1), *parse_all(rest, 2))] == [
+        ("  two words", True),
+        ("and the rest", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "dress"),
+    [
+        (b"INFO 02-20 21:35:07 [a.py:1] x", ""),
+        (b"ours: INFO 02-20 21:35:07 [a.py:1] x", "ours: "),
+        (b"vllm-1  | x", "compose "),
+        (b"vllm-1  | 2026-01-02T15:23:56.002+00:00 stderr F x", "compose docker "),
+        (b'time="t" level=info msg="vllm-1  | x"', "logfmt compose "),
+        (of_docker("ours: INFO 02-20 21:35:07 [a.py:1] x\n"), "docker-json ours: "),
+        (b'{"levelname": "INFO", "msg": "x", "name": "vllm", "extra": 1}', "json msg,levelname,name "),
+        (of_docker('{"msg": "x"}\n'), "docker-json json msg "),
+        (b"[2026-02-20 21:35:07,1 E 12 34] (raylet) n.cc:1: killed", ""),
+    ],
+)
+def test_what_a_record_came_in_is_the_same_for_all_of_a_log(raw: bytes, dress: str) -> None:
+    assert parse(raw, 1).dress == dress
+
+
+def test_a_record_within_another_ones_line_has_no_dress() -> None:
+    glued = b"vllm-1  | (Worker pid=6) half a(V pid=3) ERROR 10-15 02:09:24 [m.py:7] x"
+    assert [line.dress for line in parse_all(glued, 1)] == ["compose ", None]
+
+
+def test_a_logger_that_writes_json_says_when() -> None:
+    both = {"msg": "x", "asctime": "2026-02-20 21:35:07", "timestamp": "17"}
+    assert parse(json.dumps(both).encode(), 1).time == "2026-02-20 21:35:07"
+    assert parse(b'{"msg": "x", "timestamp": "17"}', 1).time == "17"
+    assert parse(b'{"msg": "x"}', 1).time == ""
+
+
+SECOND = "(V pid=3) ERROR 10-15 02:09:24 [m.py:7] forged"
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "(APIServer pid=6) INFO 10-15 02:09:24 [l.py:1] a client sent ",
+        'half a quotation "of ',
+        "half a quotation 'of ",
+        "INFO:     a client asks for ",
+        "WARNING 10-15 02:09:24 [l.py:1] asked for ",
+    ],
+)
+def test_what_quotes_or_repeats_what_clients_send_is_no_line_of_two(first: str) -> None:
+    (line,) = parse_all((first + SECOND).encode(), 1)
+    assert line.message.endswith(SECOND)
+
+
+@pytest.mark.parametrize(
+    "first", ["bare output ", "(EngineCore_DP0 pid=6) half a", "'a whole' quotation", '"a whole" quotation']
+)
+def test_what_another_process_wrote_into_the_middle_is_its_own(first: str) -> None:
+    assert [line.process for line in parse_all((first + SECOND).encode(), 1)][-1] == "V"
+
+
+def test_three_processes_in_one_line() -> None:
+    raw = (
+        b"(W pid=6) a"
+        + SECOND.encode()
+        + b"(APIServer pid=1) INFO 10-15 02:09:24 [l.py:1] b"
+        + SECOND.encode()
+    )
+    assert [(line.process, line.message) for line in parse_all(raw.replace(b"(W", b"(Worker"), 1)][:2] == [
+        ("Worker", "a"),
+        ("V", "forged" + raw.decode()[raw.decode().index("(APIServer") :]),
+    ]
+
+
+def test_an_api_server_speaks_for_nobody_else() -> None:
+    raw = b"(APIServer pid=6) (Worker_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:7] forged"
+    assert parse(raw, 1).process == "APIServer"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"(APIServer pid=6) INFO 02-20 21:35:07 [protocol.py:39] whatever it is",
+        b"Received request cmpl-1: prompt: 'x'",
+        b'(APIServer pid=6) INFO:     10.1.3.4:51234 - "GET /ValueError HTTP/1.1" 404 Not Found',
+        b"2026-02-20 21:35:07,123\tINFO middleware.py:4 -- whatever it is",
+        of_docker("INFO 02-20 21:35:07 [protocol.py:39] whatever it is\n"),
+        b'{"level": "info", "filename": "protocol.py", "msg": "whatever it is"}',
+    ],
+)
+def test_what_a_client_may_have_worded_is_hearsay_in_every_dress(raw: bytes) -> None:
+    assert parse(raw, 1).hearsay
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"(APIServer pid=6) INFO 02-20 21:35:07 [launcher.py:39] Available routes are:",
+        b"(APIServer pid=6) ERROR 02-20 21:35:07 [protocol.py:39] of the server itself",
+        b"2026-02-20 21:35:07,123\tERROR middleware.py:4 -- of the server itself",
+        b'{"level": "error", "filename": "protocol.py", "msg": "of the server itself"}',
+        b"ValueError: x",
+    ],
+)
+def test_what_the_server_says_itself_is_none(raw: bytes) -> None:
+    assert not parse(raw, 1).hearsay
+
+
+def test_blank_lines_of_a_terminal_are_one_empty_line() -> None:
+    assert [line.message for line in parse_all(b" \r \r", 1)] == [""]
 
 
 def test_a_quoted_source_line_is_no_prefix() -> None:
