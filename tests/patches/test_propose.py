@@ -10,6 +10,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import Way
 from orchestrator.patches.propose import advice, ways
 
 
@@ -106,3 +107,64 @@ def test_other_braces_of_an_advice_stay() -> None:
     given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
     assert advice(patch, Circumstances()) == patch.advice
+
+
+def way_of(*actions: dict[str, Any], known: Circumstances | None = None, **way: Any) -> Way | None:
+    given = {"remedy": [{"do": [*actions], **way}], "match": [{"text": "a"}]}
+    patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
+    return next(iter(ways(patch, known or Circumstances())), None)
+
+
+def test_a_way_tells_its_cost_its_consents_once_each_and_what_it_does_not_go_with() -> None:
+    install = {"kind": "install", "name": "ninja", "consent": "install"}
+    way = way_of(
+        install, {**install, "name": "ray"}, DROPPED, cost="minutes", conflicts={"other": "both set it"}
+    )
+    assert way is not None
+    assert [action.model_dump() for action in way.actions] == [
+        {"kind": "install", "name": "ninja"},
+        {"kind": "install", "name": "ray"},
+        {"kind": "flag", "name": "--swap-space", "op": "remove"},
+    ]
+    assert (way.cost, way.consents, way.conflicts) == ("minutes", ("install",), {"other": "both set it"})
+    assert not way.automatic
+
+
+DROPPED = {"kind": "flag", "name": "--swap-space", "op": "remove"}
+
+
+def test_what_is_not_allowed_here_is_left_out_of_a_way() -> None:
+    here, elsewhere = (
+        {**DROPPED, "when": {"gpus": "==8"}},
+        {"kind": "cleanup", "name": "shm", "when": {"gpus": "==1"}},
+    )
+    way = way_of(here, elsewhere, known=Circumstances(gpus=8))
+    assert way is not None
+    assert [action.kind for action in way.actions] == ["flag"]
+    assert way_of(here, elsewhere) is None
+    assert way_of(DROPPED, known=Circumstances(gpus=8), unless={"gpus": "==8"}) is None
+
+
+def test_a_value_is_worked_out_of_the_failures_own_numbers_and_a_way_without_it_is_none() -> None:
+    worked = {"kind": "flag", "name": "--max-model-len", "op": "set", "formula": "floor(limit, 16)"}
+    way = way_of(worked, known=Circumstances(arguments={"limit": "1000"}))
+    assert way is not None
+    (action,) = way.actions
+    assert action.model_dump() == {"kind": "flag", "name": "--max-model-len", "op": "set", "value": "992"}
+    assert way_of(DROPPED, worked) is None
+
+
+def test_a_value_as_it_stands_in_the_patch_is_set_whatever_a_log_might_not_say() -> None:
+    path = {"kind": "env", "name": "VLLM_CACHE_ROOT", "op": "set", "value": "/tmp/cache"}
+    way = way_of(path)
+    assert way is not None
+    assert way.automatic
+    assert [action.value for action in way.actions] == ["/tmp/cache"]
+
+
+def test_which_of_the_ways_it_is_is_counted_over_those_left_out() -> None:
+    remedy = [{"do": [DROPPED], "when": {"gpus": "==1"}}, {"do": [DROPPED]}]
+    patch = Patch.model_validate(
+        {"id": "mine", "title": "t", "category": "other", "match": [{"text": "a"}], "remedy": remedy}
+    )
+    assert [way.number for way in ways(patch, Circumstances(gpus=8))] == [1]
