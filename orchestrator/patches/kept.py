@@ -1,8 +1,8 @@
 """Which patches did these very files hold when they were last read?
 
-Reading a hundred YAML files takes a second, what they came to some milliseconds. It is kept in the user's cache folder,
-each file under a hash of its bytes, all of them under a hash of the code that judges them; where nothing can be kept, the
-files are read again.
+Reading a hundred YAML files takes a second, what they came to some milliseconds. A wheel holds it of the shipped files; of
+others, and in a checkout, it is kept in the user's cache folder. Each file is known by a hash of its bytes, all of them by a
+hash of the code that judges them; where nothing can be kept, the files are read again.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.base.yaml_file import LARGEST_BYTES
+from orchestrator.base.yaml_file import LARGEST_BYTES, load_model
 from orchestrator.on_host.files import regular_file, trusted
 from orchestrator.patches import literals
+from orchestrator.patches.files import files_of
 from orchestrator.patches.patch import Patch
 
 _JUDGES = (
@@ -65,21 +66,29 @@ def seal(path: Path) -> str:
 def recall() -> Mapping[str, Patch]:
     """What files were found to hold, by their seal; what others could have written there is not believed."""
     if not _here:
-        with suppress(regular_file.Unfit, RuntimeError, ValidationError):
-            if trusted.objection(_file().parent) is not None:
-                return _here
-            raw = regular_file.read(_file(), _LARGEST_BYTES)
-            kept = _adapter().validate_json(raw, context={"checked": True})
-            literals.remember(kept.words)
-            _here.update(kept.patches)
+        _here.update(_came_with_the_program())
+        with suppress(RuntimeError):
+            if trusted.objection(_file().parent) is None:
+                _here.update(_read(_file()))
     return _here
+
+
+def compiled(folder: Path) -> tuple[str, bytes]:
+    """What a folder's patches come to, as a wheel holds it, and the name of that file in `orchestrator/data/compiled`.
+
+    Raises UsageError("invalid_patch").
+    """
+    patches = {seal(path): load_model(path, Patch, code="invalid_patch") for path in files_of(folder)}
+    return f"{_judged_by()}.json", _written(patches)
 
 
 def keep(new: Mapping[str, Patch]) -> None:
     """Keep what files were found to hold; that it cannot be done is no error."""
     if not new:
         return
-    patches = dict([*recall().items(), *new.items()][-_FILES:])
+    shipped = _came_with_the_program()
+    known = [(each, patch) for each, patch in recall().items() if each not in shipped]
+    patches = dict([*known, *new.items()][-_FILES:])
     _here.update(new)
     with suppress(OSError, RuntimeError):
         folder = _file().parent
@@ -87,17 +96,36 @@ def keep(new: Mapping[str, Patch]) -> None:
             return
         trusted.make(folder)
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as file:
-            file.write(_adapter().dump_json(Kept(patches, _words(patches)), exclude_unset=True))
+            file.write(_written(patches))
         Path(file.name).replace(_file())
         for old in folder.glob("*.json"):  # of another release, which may be in use beside this one
             if old != _file() and time.time() - old.stat().st_mtime > _FORGOTTEN_SECONDS:
                 old.unlink()
 
 
+@cache
+def _came_with_the_program() -> Mapping[str, Patch]:
+    return _read(Path(__file__).parents[1] / "data" / "compiled" / f"{_judged_by()}.json")
+
+
+def _read(file: Path) -> Mapping[str, Patch]:
+    with suppress(regular_file.Unfit, ValidationError):
+        raw = regular_file.read(file, _LARGEST_BYTES)
+        kept = _adapter().validate_json(raw, context={"checked": True})
+        literals.remember(kept.words)
+        return kept.patches
+    return {}
+
+
+def _written(patches: Mapping[str, Patch]) -> bytes:
+    return _adapter().dump_json(Kept(dict(patches), _words(patches)), exclude_unset=True)
+
+
 def _file() -> Path:
     configured = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".cache"
-    return base / "deploy" / "patches" / f"{_judged_by()}.json"
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"  # an expression may be right in one alone
+    return base / "deploy" / "patches" / f"{_judged_by()}-{python}.json"
 
 
 def _words(patches: Mapping[str, Patch]) -> dict[str, tuple[str, ...]]:
@@ -110,7 +138,7 @@ def _words(patches: Mapping[str, Patch]) -> dict[str, tuple[str, ...]]:
 def _judged_by() -> str:
     own = Path(__file__).parents[1]
     judges = b"".join((own / name).read_bytes() for name in _JUDGES)
-    return hashlib.sha256(judges + f"{sys.version_info[:2]}".encode()).hexdigest()[:32]
+    return hashlib.sha256(judges).hexdigest()[:32]
 
 
 @cache

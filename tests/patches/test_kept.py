@@ -11,6 +11,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue, kept
+from orchestrator.patches.patch import Patch
 
 MINE = """\
 id: mine
@@ -82,6 +83,33 @@ def test_a_damaged_or_unwritable_cache_costs_time_alone(
     (tmp_path / "taken").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "taken"))
     assert catalogue.load([tmp_path]) == whole
+
+
+def test_a_wheel_holds_what_the_files_hold(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(MINE)
+    name, content = kept.compiled(tmp_path)
+    (tmp_path / name).write_bytes(content)
+    assert tuple(kept._read(tmp_path / name).values()) == catalogue.load([tmp_path])
+    (tmp_path / "mine.yaml").write_text(MINE.replace("title:", "titel:"))
+    with pytest.raises(UsageError):
+        kept.compiled(tmp_path)
+
+
+def test_what_came_with_the_program_is_not_kept_again(
+    tmp_path: Path, cache_folder: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came = {path: tmp_path / path for path in ("shipped.yaml", "mine.yaml")}
+    for path in came.values():
+        path.write_text(MINE.replace("id: mine", f"id: {path.stem}"))
+    patch = catalogue.load_model(came["shipped.yaml"], Patch, code="x")
+    monkeypatch.setattr(kept, "_came_with_the_program", lambda: {kept.seal(came["shipped.yaml"]): patch})
+    read.clear()
+    catalogue.load([tmp_path])
+    assert [path.name for path in read] == ["mine.yaml"]
+    (file,) = cache_folder.glob("*.json")
+    assert [one.id for one in kept._read(file).values()] == ["mine"]
+    catalogue.load([tmp_path])
+    assert len(read) == 1
 
 
 def test_what_was_not_used_for_long_is_forgotten(
