@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Origin, Variable
@@ -20,25 +20,17 @@ if TYPE_CHECKING:
 OptionValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
 """True is a bare option; a list or a mapping is written as JSON."""
 
+_Value = TypeVar("_Value", covariant=True)
 _MOST = 1e15
 """Beyond any count of bytes or tokens; of NaN nothing is below it."""
 
 
 @dataclass(frozen=True)
-class Option:
+class Option(Generic[_Value]):
     """The value of an option, and who set it."""
 
-    value: OptionValue
+    value: _Value
     origin: Origin
-
-
-def number(value: OptionValue | None) -> float | None:
-    """The number that a value is, None where it is none that can be reckoned with."""
-    try:
-        found = float(value) if isinstance(value, int | float | str) and value is not True else None
-    except (ValueError, OverflowError):
-        return None
-    return found if found is not None and abs(found) <= _MOST else None
 
 
 @dataclass(frozen=True)
@@ -47,17 +39,17 @@ class Wanted:
 
     python: str
     """The interpreter on the host that has the engine."""
-    folder: Option
+    folder: Option[str]
     """The checkpoint's, an absolute path on the host."""
-    served_name: Option
-    listen: Option
-    port: Option
-    tensor: Option
-    pipeline: Option
-    data: Option
-    context: Option
+    served_name: Option[str]
+    listen: Option[str]
+    port: Option[int]
+    tensor: Option[int]
+    pipeline: Option[int]
+    data: Option[int]
+    context: Option[int]
     """Tokens of one request."""
-    arguments: Mapping[str, Option] = field(default_factory=dict)
+    arguments: Mapping[str, Option[OptionValue]] = field(default_factory=dict)
     """The engine's own options, by long name without dashes."""
     environment: tuple[Variable, ...] = ()
 
@@ -78,9 +70,9 @@ class Options(ABC):
     """The interpreter on the host that has the engine."""
     folder: str
     """The checkpoint's, an absolute path on the host."""
-    asked_context: Option
+    asked_context: Option[int]
     """Tokens that a person asked for; a remedy may only ask for fewer."""
-    given: Mapping[str, Option] = field(default_factory=dict)
+    given: Mapping[str, Option[OptionValue]] = field(default_factory=dict)
     """By the option's long name without dashes, in the order of the command line."""
     environment: tuple[Variable, ...] = ()
     """What is set on top of the host's own environment."""
@@ -105,6 +97,11 @@ class Options(ABC):
     def consents(self) -> dict[str, str]:
         """The consents that this launch needs, each with what asks for it. Judged on the command line and the variables
         as the engine's own parser reads them, on purpose: a spelling is what a consent is evaded by."""
+
+    @abstractmethod
+    def code_beside(self) -> tuple[str, ...]:
+        """What the command line names beside the model, from where the consent to run the model's code would run code of
+        which no commit says which. Judged as consents are."""
 
     @abstractmethod
     def not_taken(self, version: str) -> tuple[str, ...]:
@@ -164,7 +161,12 @@ class Options(ABC):
 
     def number(self, name: str) -> float | None:
         """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
-        return number(self.value(name))
+        value = self.value(name)
+        try:
+            found = float(value) if isinstance(value, int | float | str) and value is not True else None
+        except (ValueError, OverflowError):
+            return None
+        return found if found is not None and abs(found) <= _MOST else None
 
     def variable(self, name: str) -> str | None:
         """What the engine gets for a variable, None where it is not set here."""
@@ -175,7 +177,7 @@ class Options(ABC):
         """Every variable with its value; only for a channel that no other user and no file sees."""
         return {variable.name: variable.sent for variable in self.environment}
 
-    def changed(self, changes: Mapping[str, Option | None]) -> Self:
+    def changed(self, changes: Mapping[str, Option[OptionValue] | None]) -> Self:
         """The same with these options set, or taken away (None), by their exact names."""
         given = {name: option for name, option in {**self.given, **changes}.items() if option is not None}
         return replace(self, given=given)

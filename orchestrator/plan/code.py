@@ -8,11 +8,11 @@ for what was meant, it is put on record with its commit, and other code asks aga
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.engines.command_line import abbreviates, leaves, options
 from orchestrator.engines.consents import TRUST
+from orchestrator.engines.options import Options
 from orchestrator.on_host.secrets.hub_token import HUB, without_password
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import Trusted
@@ -51,13 +51,13 @@ def record(playbook: Playbook, survey: Survey) -> dict[str, Any] | None:
     }
 
 
-def strangeness(playbook: Playbook, survey: Survey, argv: Sequence[str], *, other_folder: bool) -> str:
+def strangeness(playbook: Playbook, survey: Survey, options: Options, *, other_folder: bool) -> str:
     """Why the playbook's own consent does not stand for what would run; "" where it does.
 
     `other_folder`: an option of this command named the folder, the playbook did not.
     """
     checkpoint, now = survey.checkpoint, here(playbook, survey)
-    outside = (*checkpoint.code.elsewhere, *_named(argv, checkpoint.folder))
+    outside = (*checkpoint.code.elsewhere, *options.code_beside())
     if outside:
         return f"code of {', '.join(dict.fromkeys(outside))} would run too, which no commit binds"
     if not checkpoint.code.whole:
@@ -117,30 +117,3 @@ def _difference(before: Trusted, now: Trusted) -> str:
 
 def _how(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:
     return f"{name} {'is new' if name not in before else 'is gone' if name not in now else 'changed'}"
-
-
-def _named(argv: Sequence[str], folder: str) -> Iterator[str]:
-    """What the command names beside the model, from where the same switch runs code: no commit says which."""
-    given = dict(options(argv))
-    for name, value in options(argv):
-        head, *_ = name.split(".")
-        inner = tuple(leaves(name, value))
-        if "auto_map" in name or any("auto_map" in keys for keys, _ in inner):
-            yield f"--{name}"
-        if not head:
-            continue
-        if head == "tokenizer" or (head.startswith("hf-c") and abbreviates(head, "hf-config-path")):
-            pinned = _COMMIT.fullmatch(given.get(f"{head}-revision") or "")
-            drafts = [] if pinned else [value]
-        elif head == "spec-model":
-            drafts = [value]
-        elif head.startswith("spec") and abbreviates(head, "speculative-config"):
-            draft = {".".join(keys): leaf for keys, leaf in inner}
-            drafts = [] if _pinned(draft) else [draft.get("model")]
-        else:
-            continue
-        yield from (str(other) for other in drafts if other and other != folder)
-
-
-def _pinned(draft: Mapping[str, Any]) -> bool:
-    return bool(_COMMIT.fullmatch(str(draft.get("code_revision") or draft.get("revision"))))

@@ -271,7 +271,7 @@ def _lacking(
         if consent not in (*playbook.consents, *wishes.consents)
     }
     if TRUST in asked and TRUST in playbook.consents and TRUST not in wishes.consents:
-        strange = code.strangeness(playbook, survey, options.argv, other_folder=wishes.other_folder)
+        strange = code.strangeness(playbook, survey, options, other_folder=wishes.other_folder)
         lacking.update({TRUST: strange} if strange else {})
     given = _of_the_playbook(playbook, survey) if wishes.yes else {}
     return {consent: why for consent, why in lacking.items() if consent not in given}

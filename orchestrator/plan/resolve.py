@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 from orchestrator.engines.command_line import checked_value
-from orchestrator.engines.options import Option, Options, OptionValue, Wanted
+from orchestrator.engines.options import Option, Options, Wanted
 from orchestrator.engines.variable import Variable
 from orchestrator.on_host.secrets import hub_token
 from orchestrator.plan.change import Change
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
+_Value = TypeVar("_Value")
+
 
 def asked(playbook: Playbook, *, python: str, folder: str) -> Options:
     """What the playbook and this command's options ask for; `python` and `folder` are absolute paths on the host."""
     parallel = playbook.parallel
 
-    def option(value: OptionValue, *key: str) -> Option:
+    def option(value: _Value, *key: str) -> Option[_Value]:
         return Option(value, playbook.origin(*key))
 
     return playbook.kind.launched(

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from orchestrator.engines.command_line import canonical, rendered, text_of
 from orchestrator.engines.consents import needed
-from orchestrator.engines.options import Option, Options, Wanted, number
+from orchestrator.engines.options import Option, Options, OptionValue, Wanted
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm import consents, memory
+from orchestrator.engines.vllm.beside import named_beside
 from orchestrator.engines.vllm.flags import check_flags, check_variables
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class VllmOptions(Options):
     @classmethod
     def of(cls, wanted: Wanted) -> VllmOptions:
         """The options that come of what is asked of any engine."""
-        given = {
+        given: dict[str, Option[OptionValue]] = {
             "model": wanted.folder,
             "served-model-name": wanted.served_name,
             "host": wanted.listen,
@@ -49,7 +50,7 @@ class VllmOptions(Options):
             given["data-parallel-size"] = wanted.data
         return cls(
             python=wanted.python,
-            folder=str(wanted.folder.value),
+            folder=wanted.folder.value,
             asked_context=wanted.context,
             given={**given, cls.context_option: wanted.context, **wanted.arguments},
             environment=wanted.environment,
@@ -73,7 +74,7 @@ class VllmOptions(Options):
 
     def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
         changed = self.changed(dict(_of_a_remedy(name, text) for name, text in flags.items()))
-        if (changed.number(self.context_option) or 0) > self._asked:
+        if (changed.number(self.context_option) or 0) > self.asked_context.value:
             # what a patch left room for once says nothing against a shorter context that is asked for now
             changed = changed.changed({self.context_option: self.asked_context})
         gone = [name for name, value in environment.items() if value is None]
@@ -84,6 +85,9 @@ class VllmOptions(Options):
 
     def consents(self) -> dict[str, str]:
         return needed(self.argv, self.sent, consents.RULES, folder=self.folder)
+
+    def code_beside(self) -> tuple[str, ...]:
+        return tuple(named_beside(self.argv, self.folder))
 
     def not_taken(self, version: str) -> tuple[str, ...]:
         names = (variable.name for variable in self.environment)
@@ -104,11 +108,7 @@ class VllmOptions(Options):
 
     @property
     def context(self) -> int:
-        return int(self.number(self.context_option) or self._asked)
-
-    @property
-    def _asked(self) -> float:
-        return number(self.asked_context.value) or 0
+        return int(self.number(self.context_option) or self.asked_context.value)
 
     @property
     def context_parallel(self) -> int:
@@ -136,7 +136,7 @@ class VllmOptions(Options):
         return int(self.number(name) or 1)
 
 
-def _of_a_remedy(option: str, text: str | None) -> tuple[str, Option | None]:
+def _of_a_remedy(option: str, text: str | None) -> tuple[str, Option[OptionValue] | None]:
     """A switch as one: vLLM takes the word after `--enforce-eager true` for the model."""
     name = canonical(option.removeprefix("--"))
     value = True if text == "true" and "." not in name else text
