@@ -28,8 +28,10 @@ def folder() -> Path:
     return Path(base) / "deploy" / "bundles"
 
 
-def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into: Path | None = None) -> Path:
-    """Write NAME-TIME.tar.gz (0600) with vllm.log and one JSON file a document; gives its path.
+def write(
+    name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, log_name: str, into: Path | None = None
+) -> Path:
+    """Write NAME-TIME.tar.gz (0600) with the log as `log_name` and one JSON file a document; gives its path.
 
     Raises UsageError("bundle_not_written"), and leaves no half of one.
     """
@@ -41,7 +43,8 @@ def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into
         path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
         try:
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
-                _fill(bundle, safe, log, documents)
+                _add(bundle, f"{safe}/{log_name}", b"".join(redact_lines(log)))
+                _fill(bundle, safe, documents)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -53,8 +56,7 @@ def write(name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, into
     return path
 
 
-def _fill(bundle: tarfile.TarFile, name: str, log: Iterable[bytes], documents: Mapping[str, Any]) -> None:
-    _add(bundle, f"{name}/vllm.log", b"".join(redact_lines(log)))
+def _fill(bundle: tarfile.TarFile, name: str, documents: Mapping[str, Any]) -> None:
     for title, document in documents.items():
         shown = redacted(json.loads(json.dumps(document, default=str)))
         _add(bundle, f"{name}/{title}.json", json.dumps(shown, indent=1).encode())

@@ -122,8 +122,14 @@ def _require_file(file: str) -> None:
 
 def _bundle(file: str, found: Diagnosis) -> Path:
     from orchestrator.base import bundle
+    from orchestrator.engines import registry
     from orchestrator.on_host.secrets.secrets import redact
 
     documents = {"diagnosis": found.model_dump(mode="json")}
     with Path(file).open("rb") as log:
-        return bundle.write(f"diagnose-{redact(Path(file).stem)}", log, documents)
+        return bundle.write(
+            f"diagnose-{redact(Path(file).stem)}",
+            log,
+            documents,
+            log_name=registry.get(registry.USUAL).log_name,
+        )

@@ -12,11 +12,21 @@ from orchestrator.facts.source import Package
 
 
 @dataclass(frozen=True)
+class Server:
+    """How its server is asked besides what OpenAI's API says of models and completions: the path that answers 200 once it is
+    up, and the counter in /metrics of the tokens that it has made."""
+
+    health_path: str
+    counter: str
+
+
+@dataclass(frozen=True)
 class Engine:
     """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
 
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
-    key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start.
+    key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
+    what the log of a launch is called.
     """
 
     kind: str
@@ -27,4 +37,6 @@ class Engine:
     consents: ConsentRules
     launched: Callable[[Wanted], Options]
     key: str
+    server: Server
+    log_name: str
     patience: str | None = None

@@ -85,6 +85,7 @@ class Attempt:
             **{**endpoint_of(self._job.playbook), **self._under_way.endpoint},
             playbook=self._job.name,
             launch=self._under_way.launch,
+            health_path=self._job.playbook.kind.server.health_path,
             interval=HEALTH_INTERVAL_SECONDS,
         )
         self._watch = Watch(
@@ -260,7 +261,9 @@ class Attempt:
         }
         name = f"{self._job.playbook.name}-{self._job.host.name}-launch{launch}"
         try:
-            path = bundle.write(name, self._watch.log_lines(), documents)
+            path = bundle.write(
+                name, self._watch.log_lines(), documents, log_name=self._job.playbook.kind.log_name
+            )
         except UsageError as error:  # what failed is to be told all the same
             self._job.report.emit("warning", error.message)
             return failure

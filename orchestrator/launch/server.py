@@ -53,6 +53,7 @@ class Server:
             secrets=secrets,
             unset=tuple(plan.options.removed),
             token_consent=plan.token_consent,
+            log_name=self._job.playbook.kind.log_name,
             note={"version": plan.version, "endpoint": place},
         )
         started = ask(self._job.host, request)
@@ -65,6 +66,7 @@ class Server:
             **{**endpoint_of(self._job.playbook), **place},
             prompt=smoke.prompt,
             max_tokens=smoke.max_tokens,
+            counter=self._job.playbook.kind.server.counter,
             timeout=seconds,
         )
         return ask(self._job.host, request, deadline=seconds * 2 + SMOKE_SECONDS)

@@ -83,6 +83,7 @@ class Repairing(Acting):
             failure.diagnosis,
             decision,
             launch=failure.launch,
+            log_name=self.job.playbook.kind.log_name,
             known=len(self.job.wishes.patches),
             bundle=failure.bundle,
             host=host,

@@ -29,5 +29,6 @@ class StartLaunch(Request[Launched]):
     secrets: Mapping[str, str] = secret({})
     unset: tuple[str, ...]
     token_consent: bool
+    log_name: str
     note: Mapping[str, Any]
     """For the record."""

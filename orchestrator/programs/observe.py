@@ -74,6 +74,7 @@ class Observe(Request[Seen]):
     playbook: str
     host: str
     port: int
+    health_path: str
     model: str | None
     api_key: str | None = secret(None)
     launch: int | None

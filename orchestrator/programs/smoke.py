@@ -32,4 +32,6 @@ class Complete(Request[Completion]):
     api_key: str | None = secret(None)
     prompt: str
     max_tokens: int
+    counter: str
+    """Of all tokens that it has made, in its /metrics."""
     timeout: float

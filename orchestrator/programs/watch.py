@@ -77,6 +77,7 @@ class FollowLaunch(Request[Event]):
     launch: int
     host: str
     port: int
+    health_path: str
     model: str | None
     api_key: str | None = secret(None)
     interval: float

@@ -28,13 +28,14 @@ def finding(
     decision: Decision,
     *,
     launch: int,
+    log_name: str,
     known: int,
     bundle: str | None = None,
     host: str = "",
 ) -> dict[str, Any]:
     """A failure in words, for the panel and for programs: cause, where, host, why, remedy, cost, ruled_out, bundle.
 
-    `known` is how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
+    `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
     """
     change = decision.change
     found = diagnosis.finding
@@ -51,7 +52,7 @@ def finding(
     if root := diagnosis.root_cause:
         name = f"{root.exception}: " if root.exception and not root.text.startswith(root.exception) else ""
         words["cause"] = redact(f"{name}{root.text}")
-        words["where"] = f"{root.process or 'the launcher'}, launch {launch}, vllm.log:{root.line}"
+        words["where"] = f"{root.process or 'the launcher'}, launch {launch}, {log_name}:{root.line}"
         if others := len(diagnosis.folded.processes):
             words["where"] += f", same in {others + 1}"
     if found is not None:

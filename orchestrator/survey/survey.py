@@ -185,7 +185,8 @@ def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[
 
 
 def _question(playbook: Playbook, launch: int | None) -> dict[str, Any]:
-    return {**endpoint_of(playbook), "playbook": playbook.name, "launch": launch}
+    path = playbook.kind.server.health_path
+    return {**endpoint_of(playbook), "health_path": path, "playbook": playbook.name, "launch": launch}
 
 
 def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:

@@ -68,7 +68,7 @@ class Deployments:
 
     def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> launches.Launch:
         identity = f"{playbook}-{uuid.uuid4()}"  # tests that run side by side see each other's processes
-        request = {"playbook": playbook, "launch_id": identity, "argv": argv, **more}
+        request = {"playbook": playbook, "launch_id": identity, "argv": argv, "log_name": "vllm.log", **more}
         answer = launch.main(request)
         found = launches.load(self.folder(playbook), answer["launch"])
         assert found is not None

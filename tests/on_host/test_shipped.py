@@ -67,7 +67,7 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
         ]
     }
     argv = stand_in(workers=1, port=port, posts=posts)
-    launch = {"playbook": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv}
+    launch = {"playbook": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, "log_name": "vllm.log"}
     started = shipped(python, "launch", launch)["value"]
     one = launches.load(deployments.folder(), started["launch"])
     assert one is not None
@@ -81,11 +81,14 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
         "host": "127.0.0.1",
         "model": "tiny",
         "prompt": "2+2=",
+        "counter": "vllm:generation_tokens_total",
         "max_tokens": 8,
         "timeout": 5,
     }
     assert shipped(python, "smoke", smoke)["value"]["ok"] is True
-    seen = shipped(python, "observe", {"playbook": "tiny", "port": port, "host": "127.0.0.1"})["value"]
+    seen = shipped(
+        python, "observe", {"playbook": "tiny", "port": port, "host": "127.0.0.1", "health_path": "/health"}
+    )["value"]
     assert (seen["health"], len(seen["process"]["members"])) == (200, 3)
     limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": False, "wait_gpu_seconds": 1}
     stopped = shipped(python, "stop", {"playbook": "tiny", "launch": None, **limits})["value"]
@@ -94,7 +97,14 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
 
 def test_watch_lives_by_its_input(python: str, deployments: Deployments) -> None:
     ready(deployments.launch(stand_in()))
-    request = {"playbook": "tiny", "launch": 1, "port": free_port(), "host": "127.0.0.1", "interval": 1}
+    request = {
+        "playbook": "tiny",
+        "launch": 1,
+        "port": free_port(),
+        "host": "127.0.0.1",
+        "health_path": "/health",
+        "interval": 1,
+    }
     with subprocess.Popen(
         ship.interpreter(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as watch:
@@ -117,7 +127,12 @@ def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) 
     )
     assert shell.stdin is not None
     assert shell.stdout is not None
-    request = {"playbook": "tiny", "launch_id": str(uuid.uuid4()), "argv": stand_in(workers=1)}
+    request = {
+        "playbook": "tiny",
+        "launch_id": str(uuid.uuid4()),
+        "argv": stand_in(workers=1),
+        "log_name": "vllm.log",
+    }
     shell.stdin.write(ship.bundle("launch", request, deadline=30))
     shell.stdin.close()
     started = json.loads(shell.stdout.readline())["value"]

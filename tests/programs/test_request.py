@@ -40,12 +40,13 @@ LAUNCH: dict[str, Any] = {
     "environment": {"A": "b"},
     "unset": (),
     "token_consent": False,
+    "log_name": "vllm.log",
     "note": {},
 }
 PLACE: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "model": "tiny", "api_key": "hush"}
 LOOK: dict[str, Any] = {
     "checkpoint": {"folder": "/m", "playbook": "tiny"},
-    "launch": {"playbook": "tiny", "launch": None, **PLACE},
+    "launch": {"playbook": "tiny", "launch": None, "health_path": "/health", **PLACE},
 }
 
 
@@ -53,7 +54,9 @@ LOOK: dict[str, Any] = {
     "request_",
     [
         StartLaunch.model_validate({**LAUNCH, "secrets": {"HF_TOKEN": "hush"}}),
-        Complete.model_validate({**PLACE, "prompt": "2+2=", "max_tokens": 8, "timeout": 5}),
+        Complete.model_validate(
+            {**PLACE, "prompt": "2+2=", "max_tokens": 8, "counter": "made", "timeout": 5}
+        ),
         Look.model_validate(LOOK),
     ],
     ids=lambda value: value.program,

@@ -44,7 +44,12 @@ def test_an_unknown_failure_says_what_was_ruled_out_and_where_the_bundle_is() ->
         verdict="unknown_fault", root_cause=root, folded=Folded(processes=("Worker_TP0",), lines=93)
     )
     words = finding(
-        diagnosis, Decision(None, "no patch knows it"), launch=2, known=31, bundle="/home/me/bundle.tar.gz"
+        diagnosis,
+        Decision(None, "no patch knows it"),
+        launch=2,
+        log_name="vllm.log",
+        known=31,
+        bundle="/home/me/bundle.tar.gz",
     )
     check("panel-unknown", panel_text(words, ""))
 
@@ -81,7 +86,7 @@ def test_what_cannot_be_put_back_is_not_called_reversible(
     proposed = tuple(ProposedAction(kind=kind, name=name, op=op, value="1") for kind, name, op in actions)
     patch = Patch(id="x", title="x", category="other", match=(Match(pattern="x"),), advice=("a",))
     change = answering(Way(actions=proposed), patch, cause="", configs={})
-    told = finding(Diagnosis(verdict="fault"), Decision(change, ""), launch=1, known=1)
+    told = finding(Diagnosis(verdict="fault"), Decision(change, ""), launch=1, log_name="vllm.log", known=1)
     assert told["remedy"] == f"x: {change.action} (automatic, {words})"
     remedy = Remedy(automatic=True, actions=proposed, advice=())
     lines = diagnosis_lines(Diagnosis(verdict="fault", remedy=remedy), "vllm.log", known=1)

@@ -83,9 +83,9 @@ def _rest(error: Any) -> str:
         return ""
 
 
-def health(host: str, port: int, *, timeout: float = 5.0) -> int | None:
-    """The status of GET /health; None when nobody answers."""
-    return ask(host, port, "/health", timeout=timeout).status
+def health(host: str, port: int, path: str, *, timeout: float = 5.0) -> int | None:
+    """The status of GET `path`; None when nobody answers."""
+    return ask(host, port, path, timeout=timeout).status
 
 
 def models(host: str, port: int, *, api_key: str | None = None, timeout: float = 5.0) -> list[str] | None:
@@ -102,15 +102,15 @@ def parse_models(answer: Answer) -> list[str] | None:
         return None
 
 
-def tokens_made(host: str, port: int, *, timeout: float) -> int | None:
-    """How many tokens the engine has made for all of its clients, by its /metrics; None where it does not tell."""
+def tokens_made(host: str, port: int, counter: str, *, timeout: float) -> int | None:
+    """How many tokens the engine has made for all of its clients, by a counter of its /metrics; None where it does not tell."""
     answer = ask(host, port, "/metrics", timeout=timeout)
-    return parse_tokens(answer.text) if answer.status == 200 else None
+    return parse_tokens(answer.text, counter) if answer.status == 200 else None
 
 
-def parse_tokens(text: str) -> int | None:
-    """The sum of vLLM's counter over its engines, from the text form of Prometheus."""
-    found = re.findall(r"^vllm:generation_tokens_total(?:\{[^}\n]*\})? (\d[\d.e+]*)$", text, re.MULTILINE)
+def parse_tokens(text: str, counter: str) -> int | None:
+    """The sum of a counter over the server's engines, from the text form of Prometheus."""
+    found = re.findall(rf"^{re.escape(counter)}(?:\{{[^}}\n]*\}})? (\d[\d.e+]*)$", text, re.MULTILINE)
     try:
         return sum(int(float(value)) for value in found) if found else None
     except (ValueError, OverflowError):

@@ -47,7 +47,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: playbook, launch_id (unique text without blanks), argv, environment {name: value}, secrets
     {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
-    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), note (any JSON for the record). Raises Refusal("already_running") while a member
+    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), note (any JSON for the record). Raises Refusal("already_running") while a member
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
     state = state_folder(request["playbook"])
@@ -79,6 +79,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
     _refuse_second(state, request["playbook"])
 
+    log_name = request["log_name"]
     number, home = _next_folder(state)
     command = {
         "launch_id": request["launch_id"],
@@ -98,7 +99,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "session": None,
         "marker": request["launch_id"],
         "started_at": now(),
-        "log": str(home / "vllm.log"),
+        "log": str(home / log_name),
         "shm_before": [one.name for one in shared_memory.entries()],
         "gpu_before_mib": gpu_memory.used(),
         "caches_by": {name: whole[name] for name in caches.VARIABLES if name in whole and name not in hidden},
@@ -117,7 +118,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
             "secrets": command["secrets"],
         },
     )
-    one = _start(home, list(request["argv"]), whole, folder)
+    one = _start(home, log_name, list(request["argv"]), whole, folder)
     record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
     write_json(home / "process.json", record)
     return {"launch": number, "pid": one.pid, "log": record["log"], "started_at": record["started_at"]}
@@ -166,10 +167,12 @@ def _next_folder(state: Path) -> tuple[int, Path]:
         return number, folder
 
 
-def _start(home: Path, argv: list[str], environment: dict[str, str], folder: str) -> procs.Process:
+def _start(
+    home: Path, log_name: str, argv: list[str], environment: dict[str, str], folder: str
+) -> procs.Process:
     nohup = [program] if (program := shutil.which("nohup")) else []
     script = SUPERVISOR if nohup else "trap '' HUP" + SUPERVISOR
-    log = os.open(home / "vllm.log", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    log = os.open(home / log_name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         started = subprocess.Popen(
             [*nohup, "/bin/sh", "-c", script, "deploy-launch", str(home / "exit"), *argv],

@@ -14,16 +14,18 @@ METRICS_SECONDS = 2.0
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """One completion, or one chat completion where the server knows no other.
 
-    request: port, host, model, prompt, max_tokens, timeout (seconds in all), api_key. Answers {ok, status, text,
+    request: port, host, model, prompt, max_tokens, counter (of its tokens in /metrics), timeout (seconds in all), api_key. Answers {ok, status, text,
     tokens, seconds, tokens_per_second, error, late, made_before, made_after}; ok only when a token came, whatever its
     text; late where the server took the request and had not answered when the time was over. `made_before` and
     `made_after` are the tokens that the engine had made for anybody, null where it does not tell (or ok).
     """
     host, port = request.get("host") or "127.0.0.1", request["port"]
     patience = min(METRICS_SECONDS, float(request["timeout"]))
-    made_before = endpoint.tokens_made(host, port, timeout=patience)
+    made_before = endpoint.tokens_made(host, port, request["counter"], timeout=patience)
     answer = _complete(request)
-    made_after = None if answer["ok"] else endpoint.tokens_made(host, port, timeout=patience)
+    made_after = (
+        None if answer["ok"] else endpoint.tokens_made(host, port, request["counter"], timeout=patience)
+    )
     return {**answer, "made_before": made_before, "made_after": made_after}
 
 

@@ -179,7 +179,7 @@ class _Asking:
         health: int | str | None = "unknown"
         judged: dict[str, Any] | None = None
         while True:
-            before, health = health, endpoint.health(self._host, self._request["port"])
+            before, health = health, self._health()
             if health != before:
                 self._say({"health": health})
                 judged = None
@@ -192,6 +192,9 @@ class _Asking:
                     self._say(now)
             if self._stop.wait(self._request["interval"]):
                 return
+
+    def _health(self) -> int | None:
+        return endpoint.health(self._host, self._request["port"], self._request["health_path"])
 
     def _listener(self) -> dict[str, Any] | None:
         members, _ = launches.look(self._launch, launches.table())

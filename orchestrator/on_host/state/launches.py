@@ -17,6 +17,8 @@ from orchestrator.on_host.state import sightings
 from orchestrator.on_host.state.state import boot_id, machine_id, read_json
 
 _EXIT_BYTES = 64
+USUAL_LOG = "vllm.log"
+"""What the log of a launch is called whose record does not tell."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,9 @@ class Launch:
 
     @property
     def log(self) -> Path:
-        return self.folder / "vllm.log"
+        recorded = self.record.get("log")
+        name = os.path.basename(recorded) if isinstance(recorded, str) else ""
+        return self.folder / (name if name.endswith(".log") else USUAL_LOG)
 
     def shm_before(self, boot: str) -> frozenset[str] | None:
         """The names in /dev/shm when this launch began; None where that was in another boot."""

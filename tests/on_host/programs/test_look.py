@@ -18,6 +18,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "launch": None,
         "host": "127.0.0.1",
         "port": 1,
+        "health_path": "/health",
         "model": "m",
         "api_key": None,
     }

@@ -17,7 +17,16 @@ from tests.waiting import eventually, takes_less_than
 
 
 def look(port: int, **more: Any) -> dict[str, Any]:
-    return observe.main({"playbook": "tiny", "port": port, "host": "0.0.0.0", "model": "tiny", **more})
+    return observe.main(
+        {
+            "playbook": "tiny",
+            "port": port,
+            "host": "0.0.0.0",
+            "health_path": "/health",
+            "model": "tiny",
+            **more,
+        }
+    )
 
 
 def over(one: launches.Launch) -> None:

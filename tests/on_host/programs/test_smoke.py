@@ -15,6 +15,8 @@ from tests.ports import free_port
 
 USAGE = {"prompt_tokens": 4, "completion_tokens": 8}
 
+COUNTER = "vllm:generation_tokens_total"
+
 
 def judged(value: Any, status: int = 200) -> dict[str, Any]:
     return smoke.judge(endpoint.Answer(status, value if isinstance(value, str) else json.dumps(value)), 2.0)
@@ -98,14 +100,28 @@ def test_over_http(
     monkeypatch.delenv("no_proxy", raising=False)
     port = free_port()
     bystander(port=port, posts=posts)
-    request = {"port": port, "host": "0.0.0.0", "model": "tiny", "prompt": "2+2=", "max_tokens": 8}
+    request = {
+        "port": port,
+        "host": "0.0.0.0",
+        "model": "tiny",
+        "prompt": "2+2=",
+        "max_tokens": 8,
+        "counter": COUNTER,
+    }
     answer = smoke.main({**request, "timeout": 5, "api_key": None})
     assert (answer["ok"], answer["text"]) == (ok, text)
     assert answer["seconds"] > 0
 
 
 def test_nobody_there() -> None:
-    request = {"port": free_port(), "host": "127.0.0.1", "model": "m", "prompt": "x", "max_tokens": 1}
+    request = {
+        "port": free_port(),
+        "host": "127.0.0.1",
+        "model": "m",
+        "prompt": "x",
+        "max_tokens": 1,
+        "counter": COUNTER,
+    }
     answer = smoke.main({**request, "timeout": 5, "api_key": None})
     assert (answer["ok"], answer["status"], answer["late"]) == (False, None, False)
     assert "refused" in answer["error"]
@@ -113,7 +129,13 @@ def test_nobody_there() -> None:
 
 def test_a_server_that_never_answers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as mute:
-        request = {"port": mute.getsockname()[1], "host": "127.0.0.1", "model": "m", "prompt": "x"}
+        request = {
+            "port": mute.getsockname()[1],
+            "host": "127.0.0.1",
+            "model": "m",
+            "prompt": "x",
+            "counter": COUNTER,
+        }
         answer = smoke.main({**request, "max_tokens": 1, "timeout": 0.2, "api_key": None})
     assert (answer["ok"], answer["status"], answer["late"]) == (False, None, True)
     assert answer["error"] == "no completion came within 0.2 s"
@@ -138,4 +160,4 @@ def test_a_server_that_never_answers() -> None:
     ],
 )
 def test_what_the_engine_made_for_anybody(text: str, made: int | None) -> None:
-    assert endpoint.parse_tokens(text) == made
+    assert endpoint.parse_tokens(text, COUNTER) == made

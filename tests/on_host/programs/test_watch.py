@@ -32,7 +32,14 @@ def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
 
 
 def watching(number: int, port: int, **more: Any) -> Iterator[dict[str, Any]]:
-    request = {"playbook": "tiny", "launch": number, "port": port, "host": "127.0.0.1", "interval": 0.02}
+    request = {
+        "playbook": "tiny",
+        "launch": number,
+        "port": port,
+        "host": "127.0.0.1",
+        "health_path": "/health",
+        "interval": 0.02,
+    }
     return watch.main({**request, "model": "tiny", "api_key": None, **more})
 
 
