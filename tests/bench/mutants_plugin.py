@@ -7,6 +7,8 @@ import zlib
 
 import pytest
 
+from orchestrator.patches import literals
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One labelled log in three, since each is read thousands of times; by the name alone, so that whoever runs a test
@@ -18,6 +20,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_sessionstart() -> None:
     """A process that tries a change comes from one that ran all tests without it, and knows their answers."""
+    literals._known.clear()
     for name, module in list(sys.modules.items()):
         if name.startswith("orchestrator."):
             for value in vars(module).values():

@@ -1,0 +1,51 @@
+"""Where in a block of a log something may be told, by words of the expressions."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.diagnosis import gate
+from orchestrator.diagnosis.gate import Gate
+
+
+@pytest.fixture(params=["hyperscan", "word by word"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "word by word":
+        monkeypatch.setattr(gate, "hyperscan", None)
+    elif gate.hyperscan is None:
+        pytest.skip("hyperscan does not run here")
+
+
+def words_at(hits: list[int], block: bytes) -> list[bytes]:
+    """The lines in which the hits lie."""
+    return [block[block.rfind(b"\n", 0, hit) + 1 : block.find(b"\n", hit)] for hit in hits]
+
+
+def test_every_place_is_found_in_order_and_inside_its_word() -> None:
+    block = b"a NCCL WARN b\nnothing\nCUDA error: c\nNCCL WARN d\n"
+    hits = Gate(["CUDA error: .*", "NCCL WARN"]).hits(block)
+    assert hits == sorted(hits)
+    assert words_at(hits, block) == [b"a NCCL WARN b", b"CUDA error: c", b"NCCL WARN d"]
+
+
+def test_what_lies_before_the_start_is_not_looked_at_again() -> None:
+    block = b"first NCCL WARN\nsecond NCCL WARN\n"
+    found = Gate(["NCCL WARN"])
+    assert words_at(found.hits(block, block.index(b"\n")), block) == [b"second NCCL WARN"]
+    assert found.hits(block, len(block)) == []
+    assert found.hits(b"") == []
+
+
+def test_a_word_within_another_one_is_looked_for_alone() -> None:
+    assert Gate(["NCCL WARN failed", "NCCL WARN"]).words == (b"NCCL WARN",)
+    assert Gate(["one word|another", "one word"]).words == (b"one word", b"another")
+
+
+def test_a_gate_without_expressions_lets_nothing_through() -> None:
+    assert Gate([]).hits(b"NCCL WARN\n") == []
+
+
+@pytest.mark.parametrize("pattern", [r"\d+", "abc", "(?:long enough|no)", "(?i)long enough"])
+def test_an_expression_without_a_word_of_its_own_is_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match="fits lines without any word of 4 letters"):
+        Gate([pattern])
