@@ -91,7 +91,7 @@ def text_of(value: OptionValue) -> str:
 def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:
     """The options of a command line, by name with underscores; a switch has the value "True"."""
     found: dict[str, str] = {}
-    for here, following in zip(argv, (*argv[1:], "--"), strict=True):
+    for here, following in zip(argv, (*argv[1:], "--"), strict=False):
         if not here.startswith("--"):
             continue
         name, given, value = here[2:].partition("=")

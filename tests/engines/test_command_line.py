@@ -23,6 +23,10 @@ def test_underscores_and_dashes_are_one_before_the_first_dot_and_two_behind_it()
     assert canonical("kernel_config.some_key.x_y") == "kernel-config.some_key.x_y"
 
 
+def test_no_command_line_has_no_options() -> None:
+    assert ([*options([])], dict(arguments_of(()))) == ([], {})
+
+
 def test_every_option_is_told_with_its_value() -> None:
     argv = ["python", "-m", "vllm", "--a_b", "1", "--switch", "--c=x=y", "--empty=", "--last"]
     assert [*options(argv)] == [("a-b", "1"), ("switch", None), ("c", "x=y"), ("empty", ""), ("last", None)]

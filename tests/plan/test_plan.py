@@ -13,7 +13,7 @@ from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.patches import catalogue
-from orchestrator.plan.plan import Goal, Plan, Wishes, differences, make_plan
+from orchestrator.plan.plan import Goal, Plan, Wishes, differences, differing, make_plan
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.report.plan_text import summary
@@ -304,3 +304,64 @@ def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
     planned = plan(crowded, occupied(3_500))
     assert planned.refusals == ()
     assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)
+
+
+def test_the_whole_plan_for_programs(kimi: Playbook) -> None:
+    planned = plan(kimi, survey())
+    told = planned.as_json()
+    assert {key: told[key] for key in ("host", "playbook", "engine", "command")} == {
+        "host": "gpu7",
+        "playbook": "kimi-k2.5",
+        "engine": {"kind": "vllm", "version": planned.version, "python": planned.options.python},
+        "command": [*planned.options.argv],
+    }
+    fit = {
+        key: getattr(planned.fit, key) for key in ("verdict", "reason", "max_model_len", "kv_bytes_per_token")
+    }
+    assert planned.fit.weights_gib_per_gpu is not None
+    assert told["fit"] == {**fit, "weights_gib_per_gpu": round(planned.fit.weights_gib_per_gpu, 2)}
+    assert {"name": "NCCL_PROTO", "value": "LL", "origin": "playbook"}.items() <= next(
+        item for item in told["environment"] if item["name"] == "NCCL_PROTO"
+    ).items()
+    (guess,) = told["predictions"]
+    (change,) = planned.changes
+    assert guess == {
+        "patch": "fp8-kv-mla",
+        "certainty": "certain",
+        "evidence": change.evidence,
+        "action": change.action,
+    }
+    assert [item["diff"] for item in told["patches"]] == [*change.file_diffs.values()]
+    assert told["warnings"] == [*planned.warnings]
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_what_is_predicted_and_not_wished_for_is_told_as_skipped(kimi: Playbook) -> None:
+    told = plan(kimi, survey(), predict=False).as_json()
+    assert [item["action"].startswith("skipped: ") for item in told["predictions"]] == [True]
+    assert told["patches"] == []
+    assert plan(kimi, survey(), forbidden=("fp8-kv-mla",)).as_json()["predictions"] == []
+
+
+def test_what_is_refused_and_what_consent_is_missing_is_told_with_its_code(kimi: Playbook) -> None:
+    told = plan(kimi, survey(gpus=cards(4))).as_json()
+    assert told["refusals"]
+    assert all(refusal["code"] and refusal["message"] for refusal in told["refusals"])
+    bare = kimi.model_copy(update={"consents": ()})
+    assert plan(bare, survey()).as_json()["missing_consents"] == ["trust-remote-code", "listen-openly"]
+    assert plan(bare, survey(), yes=True).missing_consents == ()
+    assert plan(bare, survey(), consents=("trust-remote-code",)).missing_consents == ("listen-openly",)
+
+
+def test_a_running_launch_is_compared_option_by_option(kimi: Playbook) -> None:
+    planned = plan(kimi, survey())
+    assert differing(planned, {"argv": [*planned.options.argv]}) == ()
+    assert [differing(planned, gone) for gone in (None, {}, {"argv": None})] == [()] * 3  # its record is gone
+    argv = [*planned.options.argv]
+    argv[argv.index("--max-model-len") + 1] = "4096"
+    argv.remove("--enable-auto-tool-choice")
+    assert differing(planned, {"argv": [*argv, "--enforce-eager"]}) == (
+        "--max-model-len is 4096, asked is 131072",
+        "--enforce-eager is True, asked is not set",
+        "--enable-auto-tool-choice is not set, asked is True",
+    )
