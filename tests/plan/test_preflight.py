@@ -14,6 +14,7 @@ from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Said, Unknown
 from orchestrator.plan import preflight, resolve
 from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 from tests.facts.cases_of import CASES
 from tests.surveys import cards, knowing, survey
@@ -91,3 +92,47 @@ def test_a_card_that_is_lost_is_named(gpus: Gpus, code: str | None, words: str) 
     refused = preflight.refusals("gpu7", KIMI, told(gpus=gpus), "0.16.0")
     assert [one.code for one in refused] == ([code] if code else [])
     assert not code or words in refused[0].message
+
+
+def refused(
+    found: Survey, version: str | None = "0.16.0", playbook: Playbook = KIMI
+) -> list[tuple[str, str]]:
+    return [(one.code, one.message) for one in preflight.refusals("gpu7", playbook, found, version)]
+
+
+def test_a_host_that_has_everything_is_not_refused() -> None:
+    assert refused(told()) == []
+
+
+def test_a_host_without_a_right_engine_is_told_what_is_there_instead() -> None:
+    python = KIMI.engine.python
+    assert refused(survey(version=None), None) == [("no_engine", f"gpu7: {python}: vllm is not installed")]
+    silent = knowing(survey(), engine=TIMED_OUT)
+    assert refused(silent, None) == [("no_engine", f"gpu7: {python}: no answer within 30 s")]
+    outside = "gpu7: vLLM 0.14.1 is outside >=0.15, which kimi-k2.5 needs"
+    assert refused(survey(version="0.14.1"), "0.14.1") == [("engine_version", outside)]
+
+
+def test_cards_that_are_missing_unknown_lost_or_small() -> None:
+    assert refused(told(gpus=TIMED_OUT)) == [("gpus_unknown", "gpu7: no answer within 30 s")]
+    assert refused(told(gpus=cards(4))) == [("gpus_missing", "gpu7 has 4 GPUs, kimi-k2.5 needs 8")]
+    assert [code for code, _ in refused(told(gpus=lost(2)))] == ["gpu_lost"]
+    (small,) = refused(told(gpus=cards(memory_mib=90 * 1024 - 1)))
+    assert small == ("gpu_memory", "gpu7: GPU0 has 92159 MiB, kimi-k2.5 needs 90 GiB a GPU")
+    assert refused(told(gpus=cards(memory_mib=90 * 1024))) == []
+    assert refused(told(gpus=cards(memory_mib=None))) == []
+
+
+def test_a_model_that_needs_no_card_asks_for_none() -> None:
+    none = KIMI.model_copy(update={"needs": KIMI.needs.model_copy(update={"gpus": 0})})
+    assert refused(told(gpus=TIMED_OUT), playbook=none) == []
+    assert [code for code, _ in refused(told(gpus=cards(0)))] == ["gpus_missing"]
+
+
+@pytest.mark.parametrize(("kills", "removes"), [(False, False), (True, False), (False, True), (True, True)])
+def test_what_logind_would_do_is_told_each_by_itself(kills: bool, removes: bool) -> None:
+    here = machine_of("dual_turin", kill_user_processes=kills, remove_ipc=removes, linger=False)
+    said = warned(told(machine=here))
+    assert ("KillUserProcesses" in said, "RemoveIPC" in said) == (here.logout_kills, here.logout_removes_shm)
+    assert preflight.wants_linger(told(machine=here)) is (here.logout_kills or here.logout_removes_shm)
+    assert preflight.wants_linger(told(machine=TIMED_OUT)) is False
