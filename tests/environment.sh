@@ -14,7 +14,7 @@ install_missing() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
 }
 
-# environment EXTRA: the package itself, editable, with the extra requirements named
+# environment EXTRAS: the package itself, editable, with the extra requirements named
 environment() {
   "$python" -c 'import ensurepip' 2>/dev/null || install_missing python3-venv
   [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +45,14 @@ def test_json_from_standard_input() -> None:
     log = log_of(named("mla-fp8kv-flag-dsv2lite"))
     found = json.loads(run("-", "--json", stdin=log).stdout)
     assert found["remedy"]["actions"] == [{"kind": "flag", "name": "--kv-cache-dtype", "op": "remove"}]
+
+
+def test_without_hyperscan_the_same_is_found() -> None:
+    path = str(named("mla-fp8kv-kimi-k25-tp8").path)
+    program = "import sys; sys.modules['hyperscan'] = None; from orchestrator.cli.main import run; sys.exit(run(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "diagnose", path, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (6, run(path, "--json").stdout)
 
 
 def test_the_text_says_what_why_where_and_what_mends_it_within_80_columns() -> None:
