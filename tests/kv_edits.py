@@ -10,7 +10,7 @@ from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import catalogue
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.propose import ways
-from orchestrator.plan.change import edited
+from orchestrator.plan.change import worked_out
 
 PATCHES = {patch.id: patch for patch in catalogue.load([shipped("patches")])}
 
@@ -19,4 +19,5 @@ def plan_edits(files: Mapping[str, bytes], patch: str = "fp8-kv-mla") -> Edits:
     """Raises CheckpointError as planning does; nothing to do gives no edits."""
     document(files, CONFIG)
     found = ways(PATCHES[patch], Circumstances(documents=documents(files)))
-    return (edited(found[0].actions, files) if found else None) or Edits((), {}, {})
+    change = worked_out(found[0], PATCHES[patch], why="forced", evidence="", configs=files) if found else None
+    return (change.edits if change else None) or Edits((), {}, {})

@@ -44,6 +44,11 @@ def resolved_kv_dtype(files: Mapping[str, bytes], vllm_version: str) -> str:
     return "auto" if dtype == "nvfp4" and version < Version("0.20.0") else dtype
 
 
+def decides_kv_dtype(pointer: str) -> bool:
+    """Whether a member that this JSON pointer leads to says how the KV cache is stored."""
+    return pointer.rpartition("/")[2] in (_SCHEME, _ALGO)
+
+
 def _is_mapping(value: Any) -> bool:
     return isinstance(value, dict)
 

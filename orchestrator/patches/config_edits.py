@@ -68,7 +68,7 @@ def _changes(action: Action, member: Place, here: Place, known: Circumstances) -
             says = _PLACE.sub(lambda found: _shown(here.to(found[1]), documents), refusal.says)
             raise _unclear(member.file, says)
     if before is not _ABSENT and (key := personal_within(before)) is not None:
-        raise _unclear(member.file, f"has a {brief(key, 60)} within {member.steps[-1]}")
+        raise _unclear(member.file, f"holds {brief(key, 60)} within {member.steps[-1]}")
     return True
 
 

@@ -13,7 +13,8 @@ from orchestrator.patches.form import loose
 from orchestrator.patches.literals import SEEN
 from orchestrator.patches.match import Match
 from orchestrator.patches.steps import most_steps
-from orchestrator.patches.wanted import Frozen, Specifier, Words, checked, fits, version_fits
+from orchestrator.patches.wanted import Frozen, Words, checked
+from orchestrator.patches.when import When
 
 MOST_STEPS_OF_A_PATCH = 150_000_000
 """Of all expressions of one patch together."""
@@ -26,12 +27,12 @@ Category = Literal[
 ]  # fmt: skip
 
 
-class Window(Frozen):
-    """Where the failure is certain before it was seen. Absent keys hold everywhere; `compute_cap` is a shell pattern."""
-
-    vllm: Specifier | None = None
-    compute_cap: Words = ()
-    attention: str | None = None
+def _narrow(value: When | None) -> When | None:
+    if value is not None and not value.model_fields_set:
+        raise ValueError(
+            "is empty, so that the failure would be certain everywhere; allowed: at least one key"
+        )
+    return value
 
 
 class Evidence(Frozen):
@@ -61,7 +62,8 @@ def _too_free(group: str, pattern: str) -> str:
 class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
-    `cases` says, for people, where labelled logs of it lie. `cost` is the only way's, where it says none."""
+    `window` is where the failure is certain before it was seen; `cases` says, for people, where labelled logs of it lie.
+    `cost` is the only way's, where it says none."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str
@@ -70,7 +72,7 @@ class Patch(Frozen):
     match: Annotated[
         tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
     ]
-    window: Window | None = None
+    window: Annotated[When | None, AfterValidator(_narrow)] = None
     remedy: Ways = ()
     advice: Words = ()
     cost: str = ""
@@ -112,15 +114,3 @@ class Patch(Frozen):
     def ways(self) -> tuple[Way, ...]:
         """The alternatives of the remedy, each with its cost."""
         return tuple(way if way.cost else way.model_copy(update={"cost": self.cost}) for way in self.remedy)
-
-    def predicts(self, vllm_version: str | None, compute_cap: str | None, attention: str | None) -> bool:
-        """Whether the failure is certain with this vLLM ("0.16.0"), card ("12.0") and kind of attention
-        ("mla", ...). What is unknown (None, or no version number) predicts nothing."""
-        window = self.window
-        if window is None:
-            return False
-        return (
-            (window.vllm is None or version_fits(window.vllm, vllm_version))
-            and (not window.compute_cap or fits(compute_cap, window.compute_cap))
-            and (window.attention is None or window.attention == attention)
-        )

@@ -29,6 +29,8 @@ class Change:
     why: Why
     evidence: str
     edits: Edits | None = None
+    pending: tuple[Edit, ...] = ()
+    """Edits in the common form, where the files are not there: they are worked out when they are."""
     flags: Mapping[str, str | None] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
     cleanups: tuple[str, ...] = ()
@@ -83,20 +85,27 @@ class Change:
 
 
 def work_out(
-    patch: Patch, *, why: Why, evidence: str, known: Circumstances, configs: Mapping[str, bytes]
+    patch: Patch,
+    *,
+    why: Why,
+    evidence: str,
+    known: Circumstances,
+    configs: Mapping[str, bytes],
+    taken: str | None = None,
 ) -> Change:
-    """Work a patch out that no failure asked for: its mildest way."""
-    ways = propose.ways(patch, known)
-    return _change(patch, why, evidence, ways[0] if ways else Way(actions=()), configs)
+    """Work a patch out that no failure asked for: its mildest way, or the one that was `taken`, as the journal names it."""
+    ways = propose.ways(patch, known) or (Way(actions=()),)
+    changes = [worked_out(way, patch, why=why, evidence=evidence, configs=configs) for way in ways]
+    if taken is None:
+        return changes[0]
+    return next(
+        (change for change in changes if change.way == taken),
+        next((change for change in changes if change.edits), changes[0]),
+    )
 
 
-def answering(way: Way, patch: Patch, *, cause: str, configs: Mapping[str, bytes]) -> Change:
-    """Work out a way that a diagnosis proposed."""
-    return _change(patch, "finding", cause, way, configs)
-
-
-def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[str, bytes]) -> Change:
-    """Raises CheckpointError("config_shape" or "config_broken") where a file cannot be edited safely."""
+def worked_out(way: Way, patch: Patch, *, why: Why, evidence: str, configs: Mapping[str, bytes]) -> Change:
+    """What one way comes to. Raises CheckpointError("config_broken") where a file cannot be edited safely."""
     settings: dict[str, dict[str, str | None]] = {"flag": {}, "env": {}}
     lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}
     for action in way.actions:
@@ -108,7 +117,6 @@ def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[st
         patch=patch,
         why=why,
         evidence=evidence,
-        edits=edited(way.actions, configs),
         flags=settings["flag"],
         environment=settings["env"],
         cleanups=tuple(lists["cleanup"]),
@@ -117,15 +125,17 @@ def _change(patch: Patch, why: Why, evidence: str, way: Way, configs: Mapping[st
         cost=way.cost,
         number=way.number,
     )
+    change = with_edits(change, way.actions, configs)
     return replace(change, way=change.action)
 
 
-def edited(actions: Iterable[ProposedAction], configs: Mapping[str, bytes]) -> Edits | None:
-    """The files with the config edits among these actions; None for none. Raises as `carry_out` does."""
-    edits = [
+def with_edits(change: Change, actions: Iterable[ProposedAction], configs: Mapping[str, bytes]) -> Change:
+    """The change with the config edits among these actions; raises as `worked_out` does."""
+    edits = tuple(
         Edit(action.file or "", action.path or "", action.op or "set", action.value)
         for action in actions
         if action.kind == "config"
-    ]
-    # without files an edit is only told: it is worked out when they are there
-    return carry_out(configs, edits) if edits and CONFIG in configs else None
+    )
+    if CONFIG not in configs:
+        return replace(change, pending=edits)
+    return replace(change, edits=carry_out(configs, edits) if edits else None)

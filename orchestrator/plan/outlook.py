@@ -1,4 +1,4 @@
-"""What will happen with this engine, checkpoint and card: which failures are certain, and does the context fit?"""
+"""What do changes bring about with this engine, checkpoint and card, and does the context fit?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
-from orchestrator.checkpoint.edits import documents
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.checkpoint.kv_quantisation import decides_kv_dtype
 from orchestrator.engines import sizing
 from orchestrator.engines.options import Options
 from orchestrator.facts import gpu_processes, machine
@@ -16,55 +15,14 @@ from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
-from orchestrator.patches.circumstances import Circumstances
-from orchestrator.patches.patch import Patch
 from orchestrator.plan import gpu_room, resolve
-from orchestrator.plan.change import Change, edited, work_out
+from orchestrator.plan.change import Change, with_edits
+from orchestrator.plan.known import circumstances, kv_dtype
 from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.programs.cleanup import Waited
 from orchestrator.survey.survey import Survey
 
-QUANTISED = ("fp8", "nvfp4")
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-
-
-def predicted(
-    playbook: Playbook, survey: Survey, version: str | None, patches: Sequence[Patch], options: Options
-) -> tuple[Change, ...]:
-    """The changes for failures that are certain here: inside the patch's window, with a quantised KV cache.
-
-    Before the files are there the playbook's figures speak for them; the files are judged again later.
-    """
-    configs = survey.checkpoint.configs
-    kind = attention(playbook, configs)
-    dtype = kv_dtype(playbook, configs, version, options)
-    if not dtype.startswith(QUANTISED):
-        return ()
-    cap = survey.facts.compute_cap
-    source = "" if CONFIG in configs else ", by the playbook's figures"
-    evidence = (
-        f"{options.engine} {version}, compute capability {cap}, {kind} attention, KV cache {dtype}{source}"
-    )
-    known = circumstances(playbook, survey, version, options)
-    found = [
-        work_out(patch, why="certain", evidence=evidence, known=known, configs=configs)
-        for patch in patches
-        if patch.predicts(version, cap, kind)
-    ]
-    return tuple(change for change in found if change.changes_something or CONFIG not in configs)
-
-
-def circumstances(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Circumstances:
-    """What is known of a launch before it is one; without the files the playbook's figures speak for them."""
-    configs = survey.checkpoint.configs
-    return Circumstances(
-        vllm_version=version,
-        compute_cap=survey.facts.compute_cap,
-        gpus=len(survey.facts.cards) or None,
-        arguments=options.texts,
-        attention=attention(playbook, configs),
-        documents=documents(configs) if CONFIG in configs else None,
-    )
 
 
 def with_consequences(
@@ -90,11 +48,17 @@ def with_consequences(
 def _with_edits(
     playbook: Playbook, survey: Survey, version: str | None, change: Change, options: Options
 ) -> Change:
-    configs = survey.checkpoint.configs
-    if change.edits is not None or change.number is None or None not in change.flags.values():
+    if (
+        change.edits is not None
+        or change.pending
+        or change.number is None
+        or None not in change.flags.values()
+    ):
         return change
     then = circumstances(playbook, survey, version, resolve.changed(options, (change,)))
-    return replace(change, edits=edited(propose.edits_then(change.patch, change.number, then), configs))
+    return with_edits(
+        change, propose.edits_then(change.patch, change.number, then), survey.checkpoint.configs
+    )
 
 
 def fit(
@@ -110,7 +74,7 @@ def fit(
     for change in changes:
         configs.update(change.edits.after if change.edits else {})
     dtype = kv_dtype(playbook, configs, version, options)
-    if CONFIG not in configs and changes:  # their edits will be worked out when the files are there
+    if any(decides_kv_dtype(edit.path) for change in changes for edit in change.pending):
         dtype = "auto"
     return sizing.fit(
         memory_gib=sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards]),
@@ -157,22 +121,6 @@ def gpu_shortage(
         return short
     fits = fit(playbook, survey, version, resolve.standing(playbook, survey, share=short.lower))
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
-
-
-def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | None, options: Options) -> str:
-    """What the KV cache would be stored as: the engine's name for it, "auto" for the model's own dtype."""
-    if options.kv_dtype is not None:
-        return options.kv_dtype
-    if CONFIG not in configs:
-        return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
-    return resolved_kv_dtype(configs, version) if version else "auto"
-
-
-def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:
-    """The kind of attention, from config.json or else from the playbook's figures."""
-    if CONFIG in configs:
-        return architecture.read(json.loads(configs[CONFIG])).attention
-    return "mla" if playbook.figures.kv_lora_rank else None
 
 
 def _kv_bytes(playbook: Playbook, configs: Mapping[str, bytes], dtype: str, tensor: int) -> int | None:

@@ -15,6 +15,8 @@ from orchestrator.patches.patch import Patch
 from orchestrator.plan import code, outlook, preflight, resolve
 from orchestrator.plan.change import Change, Why, work_out
 from orchestrator.plan.gpu_room import Shortage
+from orchestrator.plan.known import circumstances
+from orchestrator.plan.predict import may_be, predicted
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
@@ -198,12 +200,12 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
     """Every change that applies: planned, asked for by the last failure, and, only to be shown, what patches could
     change where their window cannot be judged (no GPU or no engine to ask)."""
     outcome = plan.survey.history.outcome
-    unjudged = plan.version is None or plan.compute_cap is None
+    known = circumstances(plan.playbook, plan.survey, plan.version, plan.options)
     found = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
     for patch in patches:
         if outcome is not None and outcome.finding == patch.id:
             found.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
-        elif unjudged and patch.window is not None:
+        elif patch.window is not None and may_be(patch.window, known):
             found.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
     return tuple(change for change in found.values() if change.changes_something)
 
@@ -219,7 +221,7 @@ def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
-    known = outlook.circumstances(plan.playbook, plan.survey, plan.version, plan.options)
+    known = circumstances(plan.playbook, plan.survey, plan.version, plan.options)
     return work_out(patch, why=why, evidence=evidence, known=known, configs=plan.survey.checkpoint.configs)
 
 
@@ -228,8 +230,8 @@ def _changes(
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """What is to be applied before the launch, and what was predicted but is not wished for."""
     configs = survey.checkpoint.configs
-    known = outlook.circumstances(playbook, survey, version, options)
-    in_force = {one.patch for one in survey.history.applied if one.files}
+    known = circumstances(playbook, survey, version, options)
+    in_force = {applied.patch: applied.way for applied in survey.history.applied if applied.files}
     chosen: dict[str, Change] = {}
     for patch in wishes.allowed:
         if patch.id in wishes.forced:
@@ -243,9 +245,11 @@ def _changes(
                 evidence="in force since an earlier launch",
                 known=known,
                 configs=configs,
+                taken=in_force[patch.id],
             )
-    certain = outlook.predicted(playbook, survey, version, wishes.allowed, options)
-    guesses = tuple(change for change in certain if change.patch.id not in chosen)
+    beside = (*chosen, *(applied.patch for applied in survey.history.applied))
+    others = [patch for patch in wishes.allowed if patch.id not in chosen]
+    guesses = predicted(others, known, options, configs, in_force=beside)
     changes = tuple(change for change in chosen.values() if change.changes_something)
     return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
 

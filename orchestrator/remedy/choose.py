@@ -8,8 +8,9 @@ from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.engines.sizing import Fit
 from orchestrator.patches import propose
 from orchestrator.plan import resolve
-from orchestrator.plan.change import Change, answering
-from orchestrator.plan.outlook import circumstances, with_consequences
+from orchestrator.plan.change import Change, worked_out
+from orchestrator.plan.known import circumstances
+from orchestrator.plan.outlook import with_consequences
 from orchestrator.plan.plan import Plan, Wishes
 from orchestrator.survey.journal import AppliedPatch
 from orchestrator.survey.survey import Survey
@@ -73,7 +74,9 @@ def choose(
         if missing := [action.name for action in way.actions if action.kind == "install"]:
             reason = f"{', '.join(map(str, missing))} has to be installed by a person"
             continue
-        change = answering(way, patch, cause=_text(diagnosis), configs=survey.checkpoint.configs)
+        change = worked_out(
+            way, patch, why="finding", evidence=_text(diagnosis), configs=survey.checkpoint.configs
+        )
         if not change.changes_something or _was_tried(change, survey):
             continue
         if change.redownloads and downloads:

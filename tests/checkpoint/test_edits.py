@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any, Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint.edits import Edit, carry_out, documents, unified_diff
@@ -67,3 +70,37 @@ def test_edits_build_on_each_other_and_the_file_that_decides_comes_first() -> No
 def test_a_file_that_holds_no_object_is_named() -> None:
     with pytest.raises(CheckpointError, match=r"generation_config\.json holds a list"):
         documents({"generation_config.json": b"[]"})
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(data=st.data(), indent=st.sampled_from([None, 2, "\t"]), value=VALUES, new=st.booleans())
+def test_any_member_of_any_file(data: st.DataObject, indent: int | str | None, value: Any, new: bool) -> None:
+    document = data.draw(st.dictionaries(st.text(max_size=3), VALUES, min_size=1, max_size=4))
+    expected = copy.deepcopy(document)
+    place, pointer = expected, ""
+    while True:
+        step = data.draw(st.sampled_from(list(place) if isinstance(place, dict) else range(len(place))))
+        pointer += "/" + str(step).replace("~", "~0").replace("/", "~1")
+        inner = place[step]
+        if not (isinstance(inner, (dict, list)) and inner and data.draw(st.booleans())):
+            break
+        place = inner
+    files = {"config.json": json.dumps(document, indent=indent).encode()}
+    if new and isinstance(place, dict):
+        step, pointer = "brand-new", pointer.rpartition("/")[0] + "/brand-new"
+    place[step] = value
+    after = carry_out(files, [Edit("config.json", pointer, "set", value)]).after["config.json"]
+    assert json.loads(after) == expected
+    del place[step]
+    gone = carry_out({"config.json": after}, [Edit("config.json", pointer, "remove")]).after["config.json"]
+    assert json.loads(gone) == expected

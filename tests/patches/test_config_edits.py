@@ -67,8 +67,8 @@ def test_what_is_edited(action: dict[str, Any], expected: list[tuple[str, Any]])
         ({"path": "/model_type/x", "op": "remove"}, "config.json has a string as model_type"),
         ({"path": "/layers/x", "op": "remove"}, "config.json has a list as layers"),
         ({"path": "/rope_scaling", "op": "remove", "expects": ["string", "number"]}, "has an object as rope_scaling"),
-        ({"path": "/whole", "op": "remove"}, "has a auto_map within whole"),
-        ({"path": "/whole/deep", "op": "set", "value": {}}, "has a auto_map within deep"),
+        ({"path": "/whole", "op": "remove"}, "holds auto_map within whole"),
+        ({"path": "/whole/deep", "op": "set", "value": {}}, "holds auto_map within deep"),
         ({"path": "/flag", "op": "remove", "refuse": [{"says": "is of {/model_type}"}]}, "config.json is of llama; what"),
     ],
 )  # fmt: skip

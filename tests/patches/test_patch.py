@@ -9,6 +9,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 
 SHIPPED = catalogue.load([shipped("patches")])
@@ -60,11 +61,22 @@ def refused(tmp_path: Path, text: str) -> str:
 def test_the_window_of_the_flagship(
     vllm: str | None, cap: str | None, attention: str | None, certain: bool
 ) -> None:
-    assert flagship().predicts(vllm, cap, attention) is certain
+    window = flagship().window
+    assert window is not None
+    for dtype, quantised in (
+        ("fp8_e4m3", True),
+        ("fp8", True),
+        ("nvfp4", True),
+        ("auto", False),
+        (None, False),
+    ):
+        engine = {"kv_cache_dtype": dtype} if dtype else {}
+        known = Circumstances(vllm_version=vllm, compute_cap=cap, attention=attention, engine=engine)
+        assert known.hold(window) is (certain and quantised)
 
 
-def test_a_patch_without_a_window_predicts_nothing() -> None:
-    assert not flagship().model_copy(update={"window": None}).predicts("0.16.0", "12.0", "mla")
+def test_a_window_says_where(tmp_path: Path) -> None:
+    assert "mine.yaml:8: window: is empty" in refused(tmp_path, f"{GOOD}window: {{}}\n")
 
 
 def test_the_flagships_remedy_never_asks_for_another_kv_dtype() -> None:

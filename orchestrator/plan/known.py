@@ -1,0 +1,46 @@
+"""What is known of a launch before it is one: by the facts, the checkpoint's config files and the options?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from orchestrator.checkpoint import architecture
+from orchestrator.checkpoint.edits import documents
+from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.engines.options import Options
+from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.patches.circumstances import Circumstances
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+
+def circumstances(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Circumstances:
+    """Before the files are there the playbook's figures speak for them, as far as they say something."""
+    configs = survey.checkpoint.configs
+    told = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
+    return Circumstances(
+        vllm_version=version,
+        compute_cap=survey.facts.compute_cap,
+        gpus=len(survey.facts.cards) or None,
+        engine={"kv_cache_dtype": kv_dtype(playbook, configs, version, options)} if told else {},
+        arguments=options.texts,
+        attention=attention(playbook, configs),
+        documents=documents(configs) if CONFIG in configs else None,
+    )
+
+
+def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | None, options: Options) -> str:
+    """What the KV cache would be stored as: the engine's name for it, "auto" for the model's own dtype."""
+    if options.kv_dtype is not None:
+        return options.kv_dtype
+    if CONFIG not in configs:
+        return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
+    return resolved_kv_dtype(configs, version) if version else "auto"
+
+
+def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:
+    """The kind of attention, from config.json or else from the playbook's figures."""
+    if CONFIG in configs:
+        return architecture.read(json.loads(configs[CONFIG])).attention
+    return "mla" if playbook.figures.kv_lora_rank else None

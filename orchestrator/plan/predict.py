@@ -1,0 +1,92 @@
+"""Which failures are certain here before they were seen, and what is done about them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchestrator.engines.options import Options
+from orchestrator.patches import propose
+from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.pointer import TOP, text_of, value_at
+from orchestrator.patches.proposal import Way
+from orchestrator.patches.when import When
+from orchestrator.plan import resolve
+from orchestrator.plan.change import Change, worked_out
+
+_SETTINGS = ("config", "flag", "env")
+
+
+def predicted(
+    patches: Sequence[Patch],
+    known: Circumstances,
+    options: Options,
+    configs: Mapping[str, bytes],
+    *,
+    in_force: Sequence[str] = (),
+) -> tuple[Change, ...]:
+    """The changes for failures whose patch has a window, and all of that window is known to hold.
+
+    Only what sets something, needs no consent and goes with the patches `in_force` is done on a prediction: cleaning and
+    fetching answer what was seen. Without files an edit is worked out later, when they are there.
+    """
+    found: list[Change] = []
+    for patch in patches:
+        if patch.window is None or not known.hold(patch.window):
+            continue
+        beside = (*in_force, *(change.patch.id for change in found))
+        ways = [way for way in propose.ways(patch, known) if _may_be_foreseen(way, beside)]
+        if not ways:
+            continue
+        source = "" if known.documents is not None else ", by the playbook's figures"
+        evidence = f"{', '.join(_told(patch.window, known, options.engine))}{source}"
+        change = worked_out(ways[0], patch, why="certain", evidence=evidence, configs=configs)
+        if change.edits or change.pending or _differs(resolve.changed(options, (change,)), options):
+            found.append(change)
+    return tuple(found)
+
+
+def _may_be_foreseen(way: Way, beside: Sequence[str]) -> bool:
+    settings = all(action.kind in _SETTINGS for action in way.actions)
+    return settings and way.automatic and not any(name in way.conflicts for name in beside)
+
+
+def _differs(then: Options, now: Options) -> bool:
+    return (then.texts, then.sent, then.removed) != (now.texts, now.sent, now.removed)
+
+
+def may_be(window: When, known: Circumstances) -> bool:
+    """Whether a window cannot be judged for want of something that is not known, and all that is known fits it."""
+    lacking = {
+        "vllm": known.vllm_version is None,
+        "compute_cap": known.compute_cap is None,
+        "gpus": known.gpus is None,
+        "attention": known.attention is None,
+        "config": known.documents is None,
+    }
+    open_ = [name for name, lacks in lacking.items() if lacks and name in window.model_fields_set]
+    engine = {name: words for name, words in window.engine.items() if name in known.engine}
+    if not open_ and engine == window.engine:
+        return False
+    blank = When().model_dump(include=set(open_))
+    return known.hold(window.model_copy(update={**blank, "engine": engine}))
+
+
+def _told(window: When, known: Circumstances, engine: str) -> Iterator[str]:
+    """What the window asks for, as it is here."""
+    if window.vllm is not None:
+        yield f"{engine} {known.vllm_version}"
+    if window.compute_cap:
+        yield f"compute capability {known.compute_cap}"
+    if window.gpus is not None:
+        yield f"{known.gpus} GPUs"
+    if window.attention:
+        yield f"{known.attention} attention"
+    for name in window.engine:
+        yield f"{name} {known.engine.get(name)}"
+    for name in window.arguments:
+        yield f"--{name.replace('_', '-')} {(known.arguments or {}).get(name)}"
+    for place in window.config:
+        yield f"{place} is {text_of(value_at(TOP.to(place), known.documents or {})) or 'not there'}"
+    if window.holds is not None:
+        yield window.holds

@@ -1,0 +1,58 @@
+"""What is known before a launch, and what only seems to be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.plan import resolve
+from orchestrator.plan.known import circumstances
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.survey.survey import Checkpoint
+from tests.surveys import CONFIG, NO_FILES, WHOLE, survey
+
+KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+UNTOLD = KIMI.model_copy(update={"figures": KIMI.figures.model_copy(update={"kv_cache": None})})
+PLAIN = replace(WHOLE, configs={"config.json": json.dumps({**CONFIG, "quantization_config": None}).encode()})
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "version", "flag", "figures", "dtype"),
+    [
+        (WHOLE, "0.16.0", None, True, "fp8_e4m3"),
+        (WHOLE, None, None, True, None),  # what a checkpoint comes to depends on the version
+        (WHOLE, None, "fp8", True, "fp8"),
+        (WHOLE, "0.16.0", "auto", True, "fp8_e4m3"),
+        (PLAIN, "0.16.0", None, True, "auto"),
+        (NO_FILES, "0.16.0", None, True, "fp8_e4m3"),
+        (NO_FILES, "0.16.0", None, False, None),
+    ],
+)
+def test_the_kv_caches_type(
+    checkpoint: Checkpoint, version: str | None, flag: str | None, figures: bool, dtype: str | None
+) -> None:
+    playbook = KIMI if figures else UNTOLD
+    playbook = playbook.with_overrides((), (f"kv-cache-dtype={flag}",) if flag else ())
+    found = survey(checkpoint=checkpoint, version=version)
+    known = circumstances(playbook, found, version, resolve.standing(playbook, found))
+    assert known.engine.get("kv_cache_dtype") == dtype
+
+
+def test_files_facts_and_options() -> None:
+    found = survey()
+    known = circumstances(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
+    assert (known.vllm_version, known.compute_cap, known.gpus, known.attention) == (
+        "0.16.0",
+        "12.0",
+        8,
+        "mla",
+    )
+    assert known.arguments is not None and known.arguments["max_model_len"] == "131072"
+    assert known.documents is not None and known.documents["config.json"]["model_type"] == "kimi_k25"
+    assert (
+        circumstances(KIMI, survey(checkpoint=NO_FILES), None, resolve.standing(KIMI, found)).documents
+        is None
+    )
