@@ -100,10 +100,13 @@ def test_advice_is_told_beside_the_reason() -> None:
         "its remedy finds nothing to change here",
         "Buy more cards; or fewer tokens",
     )
-    told = finding(diagnosis, decision, launch=1, known=1)["remedy"]
+    told = finding(diagnosis, decision, launch=1, log_name="vllm.log", known=1)["remedy"]
     assert told == f"none: {decision.reason}. {decision.advice}"
     unwrapped = replace(decision, reason="")
-    assert finding(diagnosis, unwrapped, launch=1, known=1)["remedy"] == f"none: {decision.advice}"
+    assert (
+        finding(diagnosis, unwrapped, launch=1, log_name="vllm.log", known=1)["remedy"]
+        == f"none: {decision.advice}"
+    )
 
 
 def test_a_forbidden_patch_is_named() -> None:
