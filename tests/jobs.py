@@ -32,6 +32,7 @@ class Answering(LocalHost):
 
     def __init__(self, **answers: Any) -> None:
         super().__init__()
+        self.name = "gpu7"
         self.answers = answers
         self.asked: list[tuple[str, Any]] = []
 

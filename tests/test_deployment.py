@@ -10,7 +10,7 @@ import socket
 import subprocess
 from pathlib import Path
 
-from tests.deploy import held_in_shm
+from tests.deploy import Left, held_in_shm
 from tests.deployments import REPOSITORY, Case, original
 from tests.ports import free_port
 from tests.waiting import PATIENCE_SECONDS, eventually, running
@@ -77,6 +77,21 @@ def test_a_certain_failure_is_repaired_before_the_first_launch(case: Case) -> No
     assert left.code == 0, left.out + left.err
     assert left.of("finding") == []
     assert case.actions() == ["patch", "launch", "outcome"]
+
+
+def looks(left: Left) -> int:
+    """How often the host was looked at."""
+    return sum(wait["step"] == "look at" and wait["state"] == "started" for wait in left.of("wait"))
+
+
+def test_the_host_is_looked_at_again_only_where_something_changed(case: Case, repositories: Path) -> None:
+    fetched = case.deploy("PLAYBOOK", "--json")
+    assert fetched.code == 0, fetched.out + fetched.err
+    assert looks(fetched) == 2  # the files that came may ask for a patch
+    assert case.deploy("stop", "PLAYBOOK").code == 0
+    there = case.deploy("PLAYBOOK", "--json")
+    assert there.code == 0, there.out + there.err
+    assert looks(there) == 1
 
 
 def test_an_unknown_failure_ends_at_once_with_a_bundle(case: Case) -> None:

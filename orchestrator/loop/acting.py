@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from orchestrator.base.errors import DeployError, PreflightRefused
+from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.loop.lock import Lock
 from orchestrator.loop.reading import Reading
@@ -24,6 +25,11 @@ class Acting(Reading):
             with self.job.report.wait("lock", "for the word that nobody else deploys this here"):
                 lock = held.enter_context(Lock(self.job, doing))
             yield lock
+
+    def _stands(self, planned: Course, asked: Job, lock: Lock) -> bool:
+        """Whether what was planned before the lock was taken is still what is to be done: nobody deployed in between, and
+        no person took their time over a consent, which also changes what is planned (`asked`: the job as it was then)."""
+        return self.job is asked and lock.free_since(planned.plan.survey.observed.turn)
 
     def _carry_out(self, course: Course, lock: Lock) -> Failure | Course:
         """Do every step, those that are planned on the way too; gives the last list, or the launch that failed."""

@@ -43,11 +43,14 @@ class Deployment(Repairing):
                 return
             begin = "follow"
             planned = course(self.job, planned.plan, goal, begin)
+        asked = self.job
         self._permit(planned)
         if goal == "up":
             self._show_plan(planned)
         with self._lock(doing) as lock:
-            ended = self._until_healthy(self.course(goal, begin), lock)
+            if begin is not None or not self._stands(planned, asked, lock):
+                planned = self.course(goal, begin)
+            ended = self._until_healthy(planned, lock)
         self._tell(ended)
 
     @names_what_lives
@@ -55,11 +58,13 @@ class Deployment(Repairing):
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
         planned = self.course("patch")
         self._require_readable(planned.plan.survey)
+        asked = self.job
         self._permit(planned)
         if not planned.plan.changes:
             self._require_config(planned.plan.survey)
         with self._lock("patching") as lock:
-            planned = self.course("patch")
+            if not self._stands(planned, asked, lock):
+                planned = self.course("patch")
             *looking, _ = planned.steps
             plan, cause = planned.plan, ""
             changes = {change.patch.id: change for change in plan.changes}

@@ -36,6 +36,7 @@ class Lock:
         self._stream = Answers(job.host, request)
         self._ended = threading.Event()
         self._lost = False
+        self._before: str | None = None
         self._answered: queue.Queue[Held | HeldBy | Exception | None] = queue.Queue()
         self._heart = threading.Thread(target=self._beat, daemon=True)
         self._ear = threading.Thread(target=self._listen, daemon=True)
@@ -52,6 +53,7 @@ class Lock:
         if not isinstance(answer, Held):
             self._stream.close()
             raise self._refusal(answer)
+        self._before = answer.before
         self._heart.start()
         return self
 
@@ -62,6 +64,10 @@ class Lock:
         self._stream.close()
         self._heart.join()
         self._ear.join()
+
+    def free_since(self, seen: str | None) -> bool:
+        """Whether nobody has had the lock since it was `seen` (`Observed.turn`): what deployers change is as it was."""
+        return seen is not None and seen == self._before
 
     def require(self) -> None:
         """Raise HostError("lock_lost") where the lock is no longer held: somebody else may be at work by now."""

@@ -12,6 +12,8 @@ class Held(Value):
     """The lock is ours for as long as the program lives."""
 
     locked: Literal[True]
+    before: str | None
+    """The word that it held until now (`on_host/state/turns.py`); None where its last holder did not give it back."""
 
 
 class HeldBy(Value):

@@ -62,6 +62,8 @@ class Seen(Value):
     shm: SharedMemory
     journal: tuple[Mapping[str, Any], ...]
     """Of all machines that share the home folder."""
+    turn: str | None
+    """The word in the lock before anything else was looked at; None where somebody is at work."""
     machine: str
     boot_id: str
 

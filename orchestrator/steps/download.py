@@ -40,11 +40,14 @@ class Download(Step):
 
     @property
     def _bytes(self) -> int | None:
-        """As far as it is known before the Hub was asked: all of it, or the share of the shards that are missing."""
+        """As far as it is known before the Hub was asked: all of it, or the share of the shards that are missing. What a
+        download that was cut off has of the rest is not known."""
         checkpoint, figures = self.plan.survey.checkpoint, self.plan.playbook.figures
         whole = checkpoint.weights_bytes or figures.weights_bytes
         if whole is None or not checkpoint.shards or checkpoint.missing is None:
             return whole
+        if not checkpoint.missing:
+            return None
         return round(whole * checkpoint.missing / checkpoint.shards)
 
     def do(self, work: Work) -> Onward | None:

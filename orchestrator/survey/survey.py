@@ -96,6 +96,8 @@ class Observed:
     shm: Mapping[str, int]
     journal: tuple[Mapping[str, Any], ...] = ()
     """What was done on this machine, oldest first."""
+    turn: str | None = None
+    """The word in the lock when this was seen (`on_host/state/turns.py`); None where somebody was at work."""
 
     @property
     def serves(self) -> bool:
@@ -208,6 +210,7 @@ def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
         shm=seen["shm"],
         # a home folder shared between machines holds the records of all of them
         journal=tuple(map(_told, (one for one in seen["journal"] if one.get("machine") == seen["machine"]))),
+        turn=seen["turn"],
     )
     return observed, fold(observed.journal)
 

@@ -70,7 +70,7 @@ def test_one_that_is_none_of_the_programs_says_where_and_not_what(answer: Any, w
 
 
 def test_each_of_several_answers_is_read() -> None:
-    answers = Answers(host({"locked": True}, {"locked": 7}), LOCK).values()
-    assert next(answers) == Held(locked=True)
+    answers = Answers(host({"locked": True, "before": ""}, {"locked": 7}), LOCK).values()
+    assert next(answers) == Held(locked=True, before="")
     with pytest.raises(HostError, match="lock on gpu7"):
         next(answers)

@@ -102,6 +102,7 @@ QUIET: Mapping[str, Any] = {
     "listener": None,
     "shm": {"entries": 0, "bytes": 0},
     "journal": [],
+    "turn": "",
     "machine": "here",
     "boot_id": "b",
 }

@@ -19,34 +19,36 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host.state import state
+from orchestrator.on_host.state import state, turns
 
 WORK_SECONDS = 20.0
 """How long programs of an earlier deployer are waited for; less than the deployer waits for the answer."""
 
 
 def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yields {"locked": true} once and then lives until its input ends, or {"held_by": {...}} and ends.
+    """Yields {"locked": true, "before": word} once (`turns.word`: what the lock held until now) and then lives until its input ends, or {"held_by": {...}} and ends.
 
     request: playbook, who (user@machine of the deployer), doing, heartbeat_seconds, patience_seconds (a
     holder whose connection was just closed needs a moment to notice).
     """
     path = state.state_folder(request["playbook"]) / "lock"
+    never = not os.path.lexists(path)
     descriptor = state.opened(path, os.O_RDWR)
     try:
         if not (_acquire(descriptor, request["patience_seconds"]) and _at_rest(path, WORK_SECONDS)):
             holder = state.read_json(path)
             yield {"held_by": holder if isinstance(holder, dict) else {}}
             return
+        before = turns.NEVER if never and not os.fstat(descriptor).st_size else turns.word(path)
         note = {"who": request["who"], "since": state.now(), "doing": request["doing"], "pid": os.getpid()}
         _write(descriptor, note)
-        yield {"locked": True}
+        yield {"locked": True, "before": before}
         for line in _lines(request["heartbeat_seconds"]):
             if line.strip():
                 note.update(json.loads(line))
                 _write(descriptor, note)
         if _at_rest(path, 0.0):  # else whoever waits for what is still at work is told whose it is
-            os.ftruncate(descriptor, 0)
+            _write(descriptor, turns.given_back())
     finally:
         os.close(descriptor)
 

@@ -13,8 +13,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     The answer has theirs under the same names. The commands that tell the facts run meanwhile.
     """
     facts = read_facts.begin(request["facts"]) if "facts" in request else None
-    answer = {
-        "checkpoint": inspect_checkpoint.main(request["checkpoint"]),
-        "launch": observe.main(request["launch"]),
-    }
+    launch = observe.main(request["launch"])  # first: from its `turn` on nothing may change unseen
+    answer = {"checkpoint": inspect_checkpoint.main(request["checkpoint"]), "launch": launch}
     return {**answer, "facts": facts()} if facts else answer

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.on_host.ports import endpoint, listeners
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.removing import shared_memory
-from orchestrator.on_host.state import launches
+from orchestrator.on_host.state import launches, turns
 from orchestrator.on_host.state.state import boot_id, known_folder, machine_id, records
 
 
@@ -21,10 +21,11 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
     health: status or null, models: [id], listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
-    shm: {entries, bytes} held by members, journal: [record], machine, boot_id}. `alive` is the
+    shm: {entries, bytes} held by members, journal: [record], turn (`turns.word`, read before all else), machine, boot_id}. `alive` is the
     supervisor's; members may live on without it.
     """
     state = known_folder(request["playbook"])
+    turn = turns.word(state / "lock")
     at = launches.table()
     launch = launches.choose(state, request.get("launch"), at)
     members = launches.look(launch, at)[0] if launch else []
@@ -54,6 +55,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "listener": listener,
         "shm": _shared_memory(members),
         "journal": records(state),
+        "turn": turn,
         "machine": machine_id(),
         "boot_id": boot_id(),
     }

@@ -1,0 +1,40 @@
+"""What is fetched, and that the lock is sure before a byte is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.steps import download
+from orchestrator.steps.download import Download
+from orchestrator.survey.survey import Checkpoint
+from tests.steps.doing import do, plan
+from tests.surveys import NO_FILES, SHARDS, WHOLE, survey
+
+HALF = replace(WHOLE, index={**(WHOLE.index or {}), "present": SHARDS[:60], "missing": SHARDS[60:]})
+CUT_OFF = replace(WHOLE, manifest={"complete": False, "files": {}})
+NO_INDEX = replace(WHOLE, index=None)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "fetches", "bytes_"),
+    [
+        (WHOLE, False, 0),
+        (NO_INDEX, False, 0),  # the check that follows knows more
+        (NO_FILES, True, 590_700_000_000),
+        (HALF, True, 292_868_067_227),
+        (CUT_OFF, True, None),
+    ],
+)
+def test_what_is_known_to_be_missing_is_fetched(
+    checkpoint: Checkpoint, fetches: bool, bytes_: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[Any] = []
+    monkeypatch.setattr(download, "fetch", lambda job, found: fetched.append(found))
+    step = Download(plan(survey(checkpoint=checkpoint)))
+    assert step.effects.network_bytes == bytes_
+    assert step.effects.words[0].startswith("fetch" if fetches else "nothing")
+    assert do(step) == (("verify", 1) if fetches else (None, 0))
+    assert len(fetched) == fetches
