@@ -149,11 +149,14 @@ def test_a_server_whose_supervisor_was_killed_goes_on_serving(healthy: Case, sto
     assert (pids(healthy), healthy.actions()) == (before, done)
 
 
-LATE = {"ok": False, "status": None, "late": True, "error": "no completion came within 60 s"}
+LATE = Completion(
+    ok=False, status=None, text=None, tokens=0, seconds=60.0, tokens_per_second=None,
+    error="no completion came within 60 s", late=True, made_before=None, made_after=None,
+)  # fmt: skip
 NOT_FOR_US = [
-    ("up", {**LATE, "made_before": 5, "made_after": 1205}, 8, "server_busy", "makes tokens for others (1,200"),
-    ("remediate", {**LATE, "status": 401, "late": False}, 4, "no_key", "asks for its API key"),
-    ("remediate", {**LATE, "status": 429, "late": False, "error": "slow down"}, 8, "server_refuses", "slow down"),
+    ("up", {"made_before": 5, "made_after": 1205}, 8, "server_busy", "makes tokens for others (1,200"),
+    ("remediate", {"status": 401, "late": False}, 4, "no_key", "asks for its API key"),
+    ("remediate", {"status": 429, "late": False, "error": "slow down"}, 8, "server_refuses", "slow down"),
 ]  # fmt: skip
 
 
@@ -167,7 +170,7 @@ def test_a_server_that_only_we_get_nothing_from_is_let_be(
     name: str,
     text: str,
 ) -> None:
-    monkeypatch.setattr(Server, "complete", lambda self, place, **more: answer)
+    monkeypatch.setattr(Server, "complete", lambda self, place, **more: LATE.model_copy(update=answer))
     monkeypatch.setattr(vigil, "SECONDS", 0.1)
     before, journal = pids(healthy), healthy.journal()
     left = healthy.deploy(*([] if verb == "up" else [verb]), "PLAYBOOK", "--json")
