@@ -54,10 +54,8 @@ class Acting(Reading):
 
     def objection(self, course: Course) -> DeployError | None:
         """What would keep a run from these steps; a consent for which a person can be asked does not."""
-        for refusal in course.refusals:
-            if refusal.code == "port_shared":
-                return self._elsewhere(refusal)
-            return refusal
+        if course.refusals:
+            return course.refusals[0]
         if self.job.ask is None:
             for consent, why in course.lacking.items():
                 return self._missing(consent, why)
@@ -86,8 +84,3 @@ class Acting(Reading):
 
     def _need(self, consent: str, why: str) -> str:
         return f"{self.job.name} needs the consent {consent} ({why})"
-
-    def _elsewhere(self, error: DeployError) -> DeployError:
-        """The error of a port of ours on which somebody else's server answers, with what to type."""
-        following = f"{self.job.stop_command}    (then up again with --set port=PORT)"
-        return type(error)(error.code, error.message, next_command=following)

@@ -10,12 +10,12 @@ from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal, Plan
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
-from orchestrator.steps.budget import spent
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.clean_up import CleanUp
 from orchestrator.steps.course import Course, unanswered
 from orchestrator.steps.discard import Discard
 from orchestrator.steps.patch import Patch
+from orchestrator.steps.refusals import elsewhere, spent
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Step
 
@@ -102,7 +102,7 @@ class Repairing(Acting):
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
         reason = decision.reason or "What a person can do is told with the finding"
         error = no_remedy(failure, reason, host=self.job.host.name, again=self.job.again)
-        return self._elsewhere(error) if error.code == "foreign_server" else error
+        return elsewhere(self.job, error) if error.code == "foreign_server" else error
 
 
 def _before(plan: Plan, change: Change, launch: int) -> list[Step]:

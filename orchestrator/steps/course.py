@@ -11,7 +11,6 @@ from orchestrator.job import Job
 from orchestrator.plan.plan import Goal, Plan
 from orchestrator.plan.preflight import wants_linger
 from orchestrator.steps.answer import Answer
-from orchestrator.steps.budget import spent
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.diagnose import Diagnose
@@ -19,6 +18,7 @@ from orchestrator.steps.download import Download
 from orchestrator.steps.launch import Launch
 from orchestrator.steps.linger import Linger
 from orchestrator.steps.patch import Patch
+from orchestrator.steps.refusals import refusals
 from orchestrator.steps.smoke import Smoke
 from orchestrator.steps.step import Onward, Step
 from orchestrator.steps.verify import Verify
@@ -69,8 +69,7 @@ def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Cou
         return Course(goal, plan, steps, (), {})
     if goal == "patch":
         return Course(goal, plan, steps, (), _of_changes(plan))
-    budget = spent(job, plan.survey.history) if _is_counted(steps) else None
-    return Course(goal, plan, steps, (*plan.refusals, *([budget] if budget else [])), plan.lacking)
+    return Course(goal, plan, steps, refusals(job, plan, counted=_is_counted(steps)), plan.lacking)
 
 
 def _is_counted(steps: Sequence[Step]) -> bool:

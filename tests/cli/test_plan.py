@@ -1,0 +1,66 @@
+"""A plan leaves as the run would: what forbids the one is the end of the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+
+ENGINE = "/nowhere/bin/python3"
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A playbook whose engine is not on this machine."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    content = {
+        "model": {"repository": "deploy-tests/nothing", "served_name": "nothing"},
+        "checkpoint": {"folder": str(tmp_path / "checkpoint")},
+        "engine": {"python": ENGINE},
+        "parallel": {"tensor": 1},
+        "context": 256,
+        "needs": {"gpus": 0},
+    }
+    path = tmp_path / "nothing.yaml"
+    path.write_text(json.dumps(content))
+    return [str(path), "--host", "local"]
+
+
+@pytest.mark.parametrize("verb", [["plan"], ["up", "--dry-run"], ["restart", "--dry-run"], ["up"]])
+def test_a_plan_that_is_refused_leaves_as_the_run_and_says_what_to_type(
+    verb: list[str], words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*verb, *words]) == 4
+    said = " ".join(capsys.readouterr().err.split())
+    assert ENGINE in said
+    assert "--set engine.python=PATH" in said
+
+
+@pytest.mark.parametrize("verb", [["plan"], ["up", "--dry-run"]])
+def test_as_data_it_is_one_object_with_what_to_type_in_it(
+    verb: list[str], words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = [*verb, *words, "--json"]
+    monkeypatch.setattr("sys.argv", ["deploy", *typed])
+    assert run(typed) == 4
+    *_, last = capsys.readouterr().out.splitlines()
+    plan = json.loads(last)
+    (refusal,) = plan["refusals"]
+    assert refusal["code"] == "no_engine"
+    assert refusal["next"].startswith(f"deploy {' '.join(verb)} ")
+    assert refusal["next"].endswith("--set engine.python=PATH")
+    assert [step["name"] for step in plan["steps"]] == [
+        "download", "verify", "patch", "launch", "watch", "smoke"
+    ]  # fmt: skip
+
+
+def test_a_consent_that_nobody_can_be_asked_for_is_what_stops_it(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--vllm-version", "0.16.0", "--set", "listen=0.0.0.0"]
+    assert run(["plan", *words, *asked]) == 4
+    assert "--consent listen-openly" in capsys.readouterr().err
+    assert run(["plan", *words, *asked, "--consent", "listen-openly"]) == 0
