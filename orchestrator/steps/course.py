@@ -60,9 +60,7 @@ class Course:
 def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Course:
     """What is to be done for this goal, from the start or where an earlier step left off."""
     if begin is None and goal in ("up", "remediate") and plan.survey.observed.serves:
-        return Course(
-            goal, plan, (Confirm(plan),), (), {}
-        )  # it needs nothing, whatever the host lacks by now
+        return Course(goal, plan, (Confirm(plan),), (), {})  # whatever the host lacks by now
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
     steps = tuple(_steps(job, plan, goal, begin))
     if goal == "fetch":
