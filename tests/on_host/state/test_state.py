@@ -270,7 +270,7 @@ class TestLaunches:
         write(folder / "launches" / "1" / "process.json", {**RECORD, **changed})
         (folder / "launches" / "1" / "command.json").mkdir()
         os.mkfifo(folder / "launches" / "1" / "exit")
-        seen = observe.main({"playbook": "p", "port": free_port()})
+        seen = observe.main({"playbook": "p", "port": free_port(), "health_path": "/health"})
         assert seen["launch"] == 1
         assert seen["command"] is None
         one = launches.load(folder, 1)
