@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.patches import catalogue
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -48,10 +50,10 @@ def test_it_holds_the_program_its_playbooks_and_patches_and_nothing_else(unpacke
 
 def test_the_first_run_reads_no_patch_and_keeps_none(unpacked: Path, tmp_path: Path) -> None:
     program = """
-from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
 catalogue.load_model = None
-print(shipped("patches"), len(catalogue.load_all()))
+for patch in catalogue.load_all():
+    print(patch.model_dump_json())
 """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -61,8 +63,10 @@ print(shipped("patches"), len(catalogue.load_all()))
         text=True,
         check=False,
     )
-    patches = len(list((ROOT / "patches").rglob("*.yaml")))
-    assert (done.stdout, done.stderr) == (f"{unpacked}/orchestrator/data/patches {patches}\n", "")
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        patch.model_dump_json() for patch in catalogue.load([ROOT / "patches"])
+    ]
     assert list(tmp_path.iterdir()) == []
 
 

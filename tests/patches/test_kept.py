@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,17 @@ def test_any_change_is_seen(tmp_path: Path, read: list[Path]) -> None:
     (tmp_path / "mine.yaml").write_text(MINE.replace("title:", "titel:"))
     with pytest.raises(UsageError):
         catalogue.load([tmp_path])
+
+
+def test_what_reads_a_patch_is_part_of_what_it_is_known_by() -> None:
+    """Or what another version of it kept would be believed."""
+    program = "import sys, orchestrator.patches.patch; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    room = [name for name in done.stdout.split() if name.startswith("orchestrator.patches.")]
+    assert room
+    assert {f"{name.removeprefix('orchestrator.').replace('.', '/')}.py" for name in room} <= set(
+        kept._JUDGES
+    )
 
 
 def test_a_damaged_or_unwritable_cache_costs_time_alone(
