@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from orchestrator.engines.command_line import arguments_of
-from orchestrator.engines.options import Option, OptionValue
+from orchestrator.engines.options import Option, OptionValue, Wanted
+from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm.options import VllmOptions
 
 
@@ -59,6 +61,70 @@ def test_what_is_set() -> None:
     assert (options.tensor, options.ranks, options.gpus) == (2, 6, 30)
     assert options.sizes_its_cache
     assert launch(kv_cache_dtype="auto").kv_dtype is None
+
+
+def wanted(**changes: Any) -> Wanted:
+    asked = Wanted(
+        python="/env/python",
+        folder=Option("/models/m", "default"),
+        served_name=Option("m", "default"),
+        listen=Option("127.0.0.1", "default"),
+        port=Option(8000, "default"),
+        tensor=Option(1, "default"),
+        pipeline=Option(1, "default"),
+        data=Option(1, "default"),
+        context=Option(4096, "playbook"),
+        environment=(Variable("A", "1", "", "playbook"),),
+    )
+    return replace(asked, **{name: Option(value, "option") for name, value in changes.items()})
+
+
+def test_vllm_has_its_own_names_for_what_is_asked() -> None:
+    options = VllmOptions.of(wanted())
+    assert options.argv == (
+        *("/env/python", "-m", "vllm.entrypoints.openai.api_server", "--model", "/models/m"),
+        *("--served-model-name", "m", "--host", "127.0.0.1", "--port", "8000", "--tensor-parallel-size", "1"),
+        *("--max-model-len", "4096"),
+    )
+    assert (options.folder, options.sent, options.removed) == ("/models/m", {"A": "1"}, ())
+    assert options.asked_context == Option(4096, "playbook")
+    spread = VllmOptions.of(wanted(pipeline=2, data=3))
+    assert (spread.value("pipeline-parallel-size"), spread.value("data-parallel-size")) == (2, 3)
+
+
+def test_a_persons_arguments_come_last_and_win() -> None:
+    asked = replace(wanted(), arguments={"seed": Option(1, "playbook"), "port": Option(1, "playbook")})
+    options = VllmOptions.of(asked)
+    assert (options.argv[-2:], options.value("port")) == (("--seed", "1"), 1)
+
+
+def test_a_remedy_asks_for_fewer_tokens_only() -> None:
+    for text, context in (("1024", 1024), ("4095", 4095), ("4096", 4096), ("4097", 4096), ("many", 4096)):
+        assert launch(max_model_len=4096).remedied({"--max-model-len": text}, {}).context == context
+    kept = launch(max_model_len=4096).remedied({"--max-model-len": "4096"}, {}).given["max-model-len"]
+    assert kept == Option("4096", "remedy")
+
+
+def test_a_remedys_variable_is_set_or_kept_from_the_engine() -> None:
+    options = VllmOptions.of(wanted()).remedied({"--a_b": None, "--c": "1"}, {"A": None, "B": "2"})
+    assert (options.sent, options.removed) == ({"B": "2"}, ("A",))
+    assert options.given["c"] == Option("1", "remedy")
+    again = options.remedied({}, {"A": "3"})
+    assert (again.variable("A"), again.removed) == ("3", ())
+
+
+def test_a_share_above_the_usual_leaves_more_to_others() -> None:
+    usual, higher = launch().overhead("0.16.0"), launch(gpu_memory_utilization=0.95).overhead("0.16.0")
+    assert higher.safe == usual.safe + 1.0
+    assert launch().taking(0.5).given["gpu-memory-utilization"] == Option(0.5, "option")
+
+
+def test_code_in_the_models_folder_needs_the_consent_and_other_code_is_named() -> None:
+    inside = launch(host="::1", tool_parser_plugin="/models/m/parser.py")
+    assert list(inside.consents()) == ["trust-remote-code"]
+    assert launch(host="::1", tool_parser_plugin="/opt/parser.py").consents() == {}
+    assert launch(tokenizer="org/other").code_beside() == ("org/other",)
+    assert launch(tokenizer="/models/m").code_beside() == ()
 
 
 def test_a_switch_that_a_remedy_sets_has_no_value() -> None:

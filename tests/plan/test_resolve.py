@@ -82,6 +82,18 @@ def test_each_setting_says_who_set_it() -> None:
     }
     origins = {variable.name: variable.origin for variable in options.environment}
     assert origins == {"NCCL_PROTO": "playbook", "A": "option", "B": "remedy"}
+    every = [
+        "model.served_name=x",
+        "listen=::1",
+        "port=1",
+        *(f"parallel.{size}=2" for size in ("tensor", "pipeline", "data")),
+    ]
+    asked = launch(BASE.with_overrides([*every, "context=8"])).given
+    assert {name for name, option in asked.items() if option.origin != "option"} == {
+        "model",
+        "reasoning-parser",
+        "seed",
+    }
     assert launch(BASE.in_folder("/other")).given["model"].origin == "option"
     longer = launch(BASE.with_overrides(["context=2048"])).remedied({"--max-model-len": "4096"}, {})
     assert longer.given["max-model-len"] == Option(2048, "option")
@@ -137,6 +149,62 @@ def test_what_a_remedy_may_not_set_is_left_out_and_told() -> None:
     assert options.variable("LD_PRELOAD") is None
 
 
+@pytest.mark.parametrize(
+    ("flags", "environment", "why"),
+    [
+        ({"--speculative-config": "{}"}, {}, "a remedy may not set --speculative-config"),
+        ({"--speculative-config": None}, {}, None),
+        ({"--tokenizer": None}, {}, "a remedy may not remove --tokenizer"),
+        ({"--seed": "a\0b"}, {}, "a value is one line without NUL characters"),
+        ({"--distributed-executor-backend": "mp"}, {}, None),
+        (
+            {"--distributed-executor-backend": "my.module"},
+            {},
+            "a remedy may not set --distributed-executor-backend",
+        ),
+        (
+            {},
+            {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1"},
+            "a remedy may not set VLLM_ALLOW_RUNTIME_LORA_UPDATING",
+        ),
+        ({}, {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": None}, None),
+        ({}, {"NCCL_NET_PLUGIN": "none"}, None),
+        ({}, {"NCCL_NET_PLUGIN": "x"}, "a remedy may not set NCCL_NET_PLUGIN"),
+        ({}, {"PATH": None}, "a remedy may not remove PATH"),
+    ],
+)
+def test_a_record_is_judged_as_a_remedy_is(
+    flags: dict[str, str | None], environment: dict[str, str | None], why: str | None
+) -> None:
+    record = {
+        "action": "patch",
+        "patch": "x",
+        "folder": WHOLE.folder,
+        "flags": flags,
+        "environment": environment,
+    }
+    (name,) = {**flags, **environment}
+    told = resolve.overruled(BASE, survey(journal=[record]))
+    assert set(told) == ({name} if why else set())
+    assert (why or "") in told.get(name, "")
+
+
+def test_a_share_is_asked_for_before_remedies_are() -> None:
+    record = {
+        "action": "patch",
+        "patch": "x",
+        "folder": WHOLE.folder,
+        "flags": {"--gpu-memory-utilization": "0.8"},
+    }
+    assert resolve.standing(BASE, survey(), share=0.5).memory_share(None) == 0.5
+    assert resolve.standing(BASE, survey(journal=[record]), share=0.5).memory_share(None) == 0.8
+
+
+def test_the_interpreter_is_the_one_that_was_found_or_else_the_playbooks() -> None:
+    assert resolve.standing(BASE, survey()).python == "/home/ml/ml-env/bin/python3"
+    assert resolve.standing(BASE, survey(version=None)).python == BASE.engine.python
+
+
 def test_the_playbooks_variables_with_their_reasons() -> None:
     (variable,) = launch(BASE).environment
     assert (variable.name, variable.sent, variable.reason) == ("NCCL_PROTO", "LL", "measured")
@@ -164,7 +232,9 @@ def test_no_token_goes_to_another_place_than_the_hub() -> None:
     options, withheld = resolve.without_token(asked, None)
     assert withheld == ("HF_TOKEN",)
     assert options.removed == ("HF_TOKEN",)
-    assert options.sent["HF_TOKEN_PATH"] == "/dev/null"
+    instead = {variable.name: variable for variable in options.environment}["HF_TOKEN_PATH"]
+    assert (instead.sent, instead.origin) == ("/dev/null", "default")
+    assert "without the consent token-to-endpoint" in instead.reason
     assert "hush" not in options.sent.values()
     assert resolve.without_token(launch(BASE), None) == (launch(BASE), ())
     assert resolve.without_token(launch(BASE), "https://mirror.example")[0].variable("HF_TOKEN_PATH")
