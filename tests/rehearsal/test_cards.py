@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.facts import gpu_processes, gpus, topology
+from orchestrator.facts import gpu_processes, gpus, p2p, topology
 from orchestrator.facts.source import Said
 from orchestrator.rehearsal import cards
 
@@ -29,7 +29,7 @@ def test_eight_cards_of_capability_12_on_two_sockets() -> None:
     links = topology.parse(told("topo", "-m"))
     assert isinstance(links, topology.Topology)
     assert (links.gpus, links.farthest, links.shape) == (8, ("SYS", 0, 4), "pcie_sockets")
-    assert topology.parse_p2p(told("topo", "-p2p", "r")) == ()
+    assert p2p.parse(told("topo", "-p2p", "r")) == ()
 
 
 def test_memory_is_held_as_long_as_its_process_lives(tmp_path: Path) -> None:
