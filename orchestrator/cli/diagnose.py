@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,8 @@ import click
 from orchestrator.cli import complete, values
 
 if TYPE_CHECKING:
-    from orchestrator.diagnosis.engine import Context
+    from orchestrator.diagnosis.live import Live
     from orchestrator.diagnosis.verdict import Diagnosis
-    from orchestrator.patches.patch import Patch
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 
@@ -65,16 +63,20 @@ def diagnose(
     """
     from orchestrator.base import log_file
     from orchestrator.diagnosis import engine
+    from orchestrator.engines import registry
     from orchestrator.patches import catalogue
 
     if bundle:
         _require_file(file)
     known = catalogue.load_all(patches)
+    grammar = registry.get(registry.USUAL).log
     context = engine.Context(vllm_version, compute_cap, gpus, idle_seconds)
     if follow:
-        found = _followed(file, context, known, as_json)
+        from orchestrator.diagnosis.live import Live
+
+        found = _followed(file, Live(context, known, grammar), len(known), as_json)
     else:
-        found = engine.diagnose_log(log_file.chunks(file), context=context, patches=known)
+        found = engine.diagnose_log(log_file.chunks(file), grammar=grammar, context=context, patches=known)
         _say(found, file, len(known), as_json)
     if bundle:
         click.echo(f"bundle  {_bundle(file, found)}", err=True)
@@ -92,12 +94,10 @@ def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
         write(diagnosis_lines(found, file, known=known), sys.stdout)
 
 
-def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool) -> Diagnosis:
+def _followed(file: str, live: Live, known: int, as_json: bool) -> Diagnosis:
     """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
     from orchestrator.base import log_file
-    from orchestrator.diagnosis.live import Live
 
-    live = Live(context, known)
     said = found = live.now(0.0)
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
@@ -105,7 +105,7 @@ def _followed(file: str, context: Context, known: Sequence[Patch], as_json: bool
             found = live.now(idle)
             if found.answer != said.answer:
                 said = found
-                _say(found, file, len(known), as_json)
+                _say(found, file, known, as_json)
     return found
 
 

@@ -14,6 +14,7 @@ from orchestrator.cli import values
 from orchestrator.cli.options import Options, shared_options
 
 if TYPE_CHECKING:
+    from orchestrator.engines.log_grammar import LogGrammar
     from orchestrator.loop.deployment import Deployment
 
 
@@ -46,6 +47,7 @@ def logs(
     """
     from orchestrator.base.errors import UsageError
     from orchestrator.cli.session import on_each_host
+    from orchestrator.engines import registry
     from orchestrator.report.choose import on_terminal
 
     if explain and (follow or lines is not None or raw):
@@ -54,16 +56,19 @@ def logs(
             "--explain reads the whole log: it goes with --launch alone",
             next_command="deploy logs PLAYBOOK --host HOST --explain",
         )
-    show = _bytes if raw or not on_terminal(sys.stdout) else _folded
+    as_written = raw or not on_terminal(sys.stdout)
 
     def work(deployment: Deployment) -> int:
         if explain:
             return _explained(deployment, launch, as_json=options.json)
         chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
+        grammar = registry.get(deployment.job.playbook.engine.kind).log
         if options.json:
-            _objects(chunks, deployment.job.host.name)
+            _objects(chunks, deployment.job.host.name, grammar)
+        elif as_written:
+            _bytes(chunks)
         else:
-            show(chunks)
+            _folded(chunks, grammar)
         return 0
 
     return on_each_host(options, work, report_to=sys.stderr)
@@ -90,24 +95,24 @@ def _bytes(chunks: Iterator[bytes]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _objects(chunks: Iterator[bytes], host: str) -> None:
+def _objects(chunks: Iterator[bytes], host: str, grammar: LogGrammar) -> None:
     """{"event": "log", "host", "process", "level", "line"}, one a line; bytes that are not UTF-8 are replaced."""
     from orchestrator.diagnosis.lines import cut, parse
 
     for number, raw in enumerate(cut(chunks), start=1):
-        found = parse(raw, number)
+        found = parse(raw, number, grammar)
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
         value = {"event": "log", "host": host, "process": found.process, "level": found.level, "line": text}
         click.echo(json.dumps(value).replace("\x7f", "\\u007f"))
 
 
-def _folded(chunks: Iterator[bytes]) -> None:
+def _folded(chunks: Iterator[bytes], grammar: LogGrammar) -> None:
     """A clock of its own lets go of held lines, for the log may be silent."""
     from orchestrator.report.choose import write
     from orchestrator.report.log_lines import HOLD_SECONDS, LogLines
     from orchestrator.report.ticker import Ticker
 
-    log = LogLines()
+    log = LogLines(grammar)
     lock = threading.Lock()
 
     def due() -> None:

@@ -5,13 +5,11 @@ Pure: raw lines in, a value out; one pass, memory bounded whatever the size of t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from orchestrator.diagnosis.incident import Incident, Raised
-from orchestrator.diagnosis.incidents import died_only
+from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import Launch, Seen, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise
@@ -20,13 +18,14 @@ from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
 from orchestrator.engines.command_line import arguments_of
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction
 
 __all__ = [
-    "SILENCE", "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
+    "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
     "diagnose", "diagnose_log", "judge", "root_of",
 ]  # fmt: skip
 
@@ -46,28 +45,28 @@ class Context:
     served: bool = False
 
 
-SILENCE: Mapping[str, float] = {"compiling": 1800, "loading weights": 900, "downloading": 900}
-"""Seconds without a line after which a launch in that phase hangs; 600 (NCCL's own timeout) in the others."""
 USUAL_SILENCE = 600.0
+"""Seconds without a line after which a launch hangs (NCCL's own timeout), unless its phase may take longer."""
 _STALL_NOTICES = 3
 STUCK_SECONDS = 180.0
 """How long requests of a server may run without a token of any of them."""
-STALL_SECONDS = 60.0
-"""Between two notices of a stall (VLLM_RINGBUFFER_WARNING_INTERVAL)."""
 _LONGEST_EVIDENCE = 600
-_QUOTED = re.compile(
-    r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
-)
 
 
-def diagnose(lines: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+def diagnose(
+    lines: Iterable[bytes], *, grammar: LogGrammar, context: Context, patches: Sequence[Patch]
+) -> Diagnosis:
     """The verdict on the last launch of a log, given as raw lines."""
-    return judge(last_launch(read(lines), Watched.of(patches)), context=context, patches=patches)
+    return judge(
+        last_launch(read(lines, grammar), grammar, Watched.of(patches)), context=context, patches=patches
+    )
 
 
-def diagnose_log(chunks: Iterable[bytes], *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+def diagnose_log(
+    chunks: Iterable[bytes], *, grammar: LogGrammar, context: Context, patches: Sequence[Patch]
+) -> Diagnosis:
     """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over."""
-    return judge(scan(chunks, Watched.of(patches)), context=context, patches=patches)
+    return judge(scan(chunks, grammar, Watched.of(patches)), context=context, patches=patches)
 
 
 def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
@@ -88,7 +87,9 @@ def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diag
         return _hanging(launch, scene, patches)
     stopping = launch.startup.stopping
     if stopping and not launch.startup.up_line:
-        return Diagnosis(verdict="unknown_fault", root_cause=_said(stopping), evidence=_milestone(launch))
+        return Diagnosis(
+            verdict="unknown_fault", root_cause=_said(stopping, scene), evidence=_milestone(launch)
+        )
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
     if context.served:
@@ -100,7 +101,8 @@ def scene_of(launch: Launch, context: Context) -> Scene:
     """What is known about a launch: what its log says wins over what the caller knows."""
     startup = launch.startup
     return Scene(
-        startup.vllm_version or context.vllm_version,
+        launch.grammar,
+        startup.version or context.vllm_version,
         startup.compute_cap or context.compute_cap,
         startup.engine,
         startup.arguments if startup.arguments is not None else _given(context.argv),
@@ -137,20 +139,23 @@ def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
     if not fatal and (launch.startup.serves_since is not None or not since):
         return None
     standing = [seen for seen in since if seen.incident.fatal or not launch.went_on_after(seen.incident)]
-    return min(standing, key=lambda seen: _rank(seen.incident, up is not None), default=None)
+    engine = (*launch.grammar.processes.children, "rank")
+    return min(standing, key=lambda seen: _rank(seen.incident, up is not None, engine), default=None)
 
 
-def _rank(incident: Incident, serving: bool) -> tuple[int, int]:
+def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[int, int]:
+    """`engine`: how the names of its processes begin, torch's for a rank among them."""
     order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
-    if died_only(incident):
+    if incident.died_only:
         order = 2
-    elif order == 0 and serving and incident.kind == "exception" and not _of_engine(incident):
+    elif (
+        order == 0
+        and serving
+        and incident.kind == "exception"
+        and not (incident.process or "").startswith(engine)
+    ):
         order = 1
     return order, incident.first_line
-
-
-def _of_engine(incident: Incident) -> bool:
-    return (incident.process or "").startswith(("Worker", "Engine", "Vllm", "Ray", "rank"))
 
 
 def _failed(launch: Launch, root: Seen, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
@@ -194,10 +199,10 @@ def _hanging(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosi
     last = launch.startup.last
     if last is None:
         return Diagnosis(verdict="hang")
-    recognised = recognise(patches, _line_alone(last), scene, during="hang")
+    recognised = recognise(patches, _line_alone(last, scene), scene, during="hang")
     return Diagnosis(
         verdict="hang",
-        root_cause=_said(last),
+        root_cause=_said(last, scene),
         finding=_finding(recognised) if recognised else None,
         remedy=_remedy(recognised, scene) if recognised else None,
         evidence=_milestone(launch),
@@ -209,15 +214,16 @@ def _by_a_line(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagno
     last = launch.startup.last
     if last is None:
         return None
-    recognised = recognise(patches, _line_alone(last), scene)
+    recognised = recognise(patches, _line_alone(last, scene), scene)
     since = launch.startup.phase.line
     if recognised is None or recognised.raised.line < since:
         return None
-    return _fault(launch, Seen(_line_alone(last), [], 1), recognised, scene)
+    return _fault(launch, Seen(_line_alone(last, scene), [], 1), recognised, scene)
 
 
-def _line_alone(line: Line) -> Incident:
-    raised = Raised(None, "" if line.hearsay else line.message.strip(), line.number)
+def _line_alone(line: Line, scene: Scene) -> Incident:
+    text = "" if line.hearsay else line.message.strip()
+    raised = Raised(None, text, line.number, role=role_of(text, scene.grammar.failures))
     return Incident(
         "line", "cascade", line.process, line.pid, line.level, "", (raised,), line.number, line.number, 1
     )
@@ -225,7 +231,10 @@ def _line_alone(line: Line) -> Incident:
 
 def _by_quotation(incident: Incident, scene: Scene, patches: Sequence[Patch]) -> Recognised | None:
     """Where only the wrapper of a worker's failure is left, the words of the worker that it quotes."""
-    if incident.role != "cascade" or not (found := _QUOTED.search(incident.root.text)):
+    quotation = scene.grammar.failures.quotation
+    if incident.role != "cascade" or quotation is None:
+        return None
+    if not (found := quotation.search(incident.root.text)):
         return None
     quoted = Raised(None, found["text"], incident.root.line)
     anonymous = tuple(
@@ -253,7 +262,13 @@ def _short(exception: str | None) -> str | None:
 
 
 def _caused(raised: Raised, process: str | None) -> RootCause:
-    return RootCause(text=raised.text, line=raised.line, process=process, exception=_short(raised.exception))
+    return RootCause(
+        text=raised.text,
+        line=raised.line,
+        process=process,
+        exception=_short(raised.exception),
+        role=raised.role,
+    )
 
 
 def _finding(recognised: Recognised) -> Finding:
@@ -287,14 +302,14 @@ def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
 
 
 def _evidence(launch: Launch, incident: Incident, root: Raised) -> tuple[Evidence, ...]:
-    """The root cause, the rest of its chain, and what the engine said about its KV cache."""
+    """The root cause, the rest of its chain, and what of its settings belongs to it."""
     found = [
         (raised.line, raised.text)
         for raised in (root, *(link for link in incident.chain if link is not root))
     ]
     startup = launch.startup
-    if startup.engine_line and startup.kv_cache_dtype:
-        found.append((startup.engine_line, f"kv_cache_dtype={startup.kv_cache_dtype}"))
+    if startup.engine_line and startup.shown:
+        found.append((startup.engine_line, startup.shown))
     return tuple(Evidence(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in found)
 
 
@@ -311,17 +326,21 @@ def _folded(launch: Launch, root: Seen) -> Folded:
 
 def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
     startup = launch.startup
-    still = standstill(launch.tail, startup.is_progress)
+    pulse = launch.grammar.pulse
+    still = standstill(launch.tail, startup.is_progress, pulse)
     if startup.up_line:
         stuck = still.stuck and still.seconds > STUCK_SECONDS
         return stuck or startup.stalled >= _STALL_NOTICES
-    # a notice a minute is no progress: it says that a rank has not answered since the last one
-    beating = max(still.seconds, startup.stalled * STALL_SECONDS)
-    return beating + (idle_seconds or 0.0) > SILENCE.get(startup.phase.name, USUAL_SILENCE)
+    # a notice every so often is no progress: it says that a rank has not answered since the last one
+    beating = max(still.seconds, startup.stalled * pulse.stall_seconds)
+    budget = launch.grammar.start.silence.get(startup.phase.name, USUAL_SILENCE)
+    return beating + (idle_seconds or 0.0) > budget
 
 
-def _said(line: Line) -> RootCause:
-    return RootCause(text=line.message.strip(), line=line.number, process=line.process, exception=None)
+def _said(line: Line, scene: Scene) -> RootCause:
+    text = line.message.strip()
+    role = role_of(text, scene.grammar.failures)
+    return RootCause(text=text, line=line.number, process=line.process, exception=None, role=role)
 
 
 def _milestone(launch: Launch) -> tuple[Evidence, ...]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-WRAPPERS = re.compile(
-    r"Engine (?:core|process) (?:initialization failed|failed to start)|WorkerProc initialization failed"
-    r"|Worker failed with error|EngineCore encountered an issue|EngineDeadError|See stack trace|Executor failed\."
-    r"|Error executing method|ray::\w|MQEngineDeadError|Failed core proc"
-)
-"""Sentences that only say that another process failed (vLLM 0.6 to 0.33)."""
+from orchestrator.diagnosis.crashes import died_only
+from orchestrator.diagnosis.hearsay import HARMLESS
+from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import Failures, LogGrammar, Processes
+
 TEARDOWN = re.compile(
     r"^(?:[\w.]{0,200}\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
     r"|EOFError|ConnectionResetError|ConnectionRefusedError|ZMQError|DistNetworkError|DistBackendError: .{0,400}remote process)"
@@ -19,18 +19,8 @@ TEARDOWN = re.compile(
     r"|NCCL error: remote process exited|ncclRemoteError|[Cc]ommunicator was aborted"
     r"|(?:recvValue|sendBytes|recvBytes|recvVector) failed|failed to recv, got 0 bytes|Socket closed$"
 )
-FATAL_TITLES = re.compile(
-    r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler failed)"
-)
-"""Headings that vLLM gives to the traceback of a process that will not go on."""
-
-_ENGINE_PROCESSES = ("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess")
-_ENGINE_FILES = re.compile(
-    r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"
-    r"|\w+_executor|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator)(?:\.py)?(?::\d+)?$"
-    r"|\.(?:cpp|cc|cu|hpp)(?::\d+)?$"
-)
-"""Where vLLM (0.6 to 0.33) says that an engine has died, and the libraries under it."""
+_LIBRARIES = re.compile(r"\.(?:cpp|cc|cu|hpp)(?::\d+)?$")
+"""The source files of the libraries under an engine."""
 
 _MAIN = ("<module>", "_run_module_as_main")
 _ENTRIES = (*_MAIN, "_bootstrap")
@@ -62,6 +52,8 @@ class Raised:
     frames: tuple[Frame, ...] = ()
     caused_next: bool = False
     """Whether the next of the chain was raised `from` this one, rather than while handling it."""
+    role: Role = "initiating"
+    """What its text says by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +70,15 @@ class Incident:
     first_line: int
     last_line: int
     lines: int
-    file: str | None = None
-    """The source file of the record that began it ("core.py:97")."""
+    of_engine: bool = False
+    """Whether the engine says it of itself: one of its own processes, or its own code in the API server.
 
-    @property
-    def of_engine(self) -> bool:
-        """Whether the engine says it of itself: one of its own processes, or its own code in the API server.
-
-        Anything else may be printed by whoever repeats what clients send, once there are clients.
-        """
-        if self.level is not None and self.file:
-            # an engine's process logs clients' grammars, adapters and request names as well
-            return _ENGINE_FILES.search(self.file) is not None
-        return (self.process or "").startswith(_ENGINE_PROCESSES)
-
-    @property
-    def fatal(self) -> bool:
-        """Whether the incident itself shows that a process of the launch ended by it."""
-        if self.kind != "exception" or self.role == "cascade":
-            return True
-        entry = self.chain[-1].frames[0] if self.chain[-1].frames else None
-        uncaught = self.level is None and entry is not None and entry.function in _ENTRIES
-        return uncaught or FATAL_TITLES.match(self.title) is not None
+    Anything else may be printed by whoever repeats what clients send, once there are clients.
+    """
+    fatal: bool = False
+    """Whether the incident itself shows that a process of the launch ended by it."""
+    died_only: bool = False
+    """Whether it only says that a process is gone, so that anything else explains more."""
 
     @property
     def leaves_program(self) -> bool:
@@ -116,15 +95,54 @@ class Incident:
         A cause given with `from` is deeper; one that was merely being handled mostly is not.
         """
         at = len(self.chain) - 1
-        while at > 0 and (self.chain[at - 1].caused_next or role_of(self.chain[at]) != "initiating"):
-            if role_of(self.chain[at - 1]) != "initiating":
+        while at > 0 and (self.chain[at - 1].caused_next or self.chain[at].role != "initiating"):
+            if self.chain[at - 1].role != "initiating":
                 break
             at -= 1
         return self.chain[at]
 
 
-def role_of(raised: Raised) -> Role:
-    """What an exception says by itself, whoever logged it."""
-    if WRAPPERS.search(raised.text):
+def role_of(text: str, failures: Failures) -> Role:
+    """What an exception's text says by itself, whoever logged it."""
+    if failures.wrappers.search(text):
         return "cascade"
-    return "teardown" if TEARDOWN.search(raised.text.split("\n", 1)[0]) else "initiating"
+    return "teardown" if TEARDOWN.search(text.split("\n", 1)[0]) else "initiating"
+
+
+def incident_of(
+    kind: Kind,
+    line: Line,
+    chain: Sequence[Raised],
+    grammar: LogGrammar,
+    title: str = "",
+    *,
+    last: int | None = None,
+    lines: int = 1,
+) -> Incident:
+    """The incident that began with `line` and ended with the line of number `last`, judged by what it says itself."""
+    roles = {raised.role for raised in chain}
+    role: Role = "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
+    if kind == "exception" and line.level in HARMLESS:
+        role = "benign"
+    return Incident(
+        kind, role, line.process, line.pid, line.level, title, tuple(chain), line.number, last or line.number, lines,
+        of_engine=_says_of_itself(line, grammar.processes),
+        fatal=_is_fatal(kind, role, line.level, title, chain[-1], grammar.failures),
+        died_only=kind == "crash" and died_only(chain[0].text, grammar.failures),
+    )  # fmt: skip
+
+
+def _says_of_itself(line: Line, processes: Processes) -> bool:
+    if line.level is not None and line.file:
+        # an engine's process logs clients' grammars, adapters and request names as well
+        return (processes.files.search(line.file) or _LIBRARIES.search(line.file)) is not None
+    return (line.process or "").startswith(processes.speaking)
+
+
+def _is_fatal(
+    kind: Kind, role: Role, level: str | None, title: str, last: Raised, failures: Failures
+) -> bool:
+    if kind != "exception" or role == "cascade":
+        return True
+    uncaught = level is None and bool(last.frames) and last.frames[0].function in _ENTRIES
+    return uncaught or failures.fatal_titles.match(title) is not None

@@ -15,7 +15,7 @@ from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
 from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import StartUp
-from orchestrator.engines.vllm.phases import PHASES
+from orchestrator.engines.log_grammar import LogGrammar
 
 _KEPT = 200
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
@@ -33,8 +33,9 @@ class Seen:
 class Launch:
     """Feed it the lines of one launch. Memory is bounded whatever the log's size."""
 
-    def __init__(self, watched: Watched) -> None:
-        self.startup = StartUp()
+    def __init__(self, grammar: LogGrammar, watched: Watched) -> None:
+        self.grammar = grammar
+        self.startup = StartUp(grammar)
         self.remarks = Remarks(watched)
         self.tail: Sequence[Line] = ()
         """The last lines of the log, where somebody asked for the launch as it stands."""
@@ -44,7 +45,7 @@ class Launch:
         self._broken_at = 0
         self._died = False
         self._answering: tuple[object, ...] | None = None
-        self._incidents = Incidents()
+        self._incidents = Incidents(grammar)
         self._known: dict[tuple[object, ...], Seen] = {}
 
     def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
@@ -57,7 +58,7 @@ class Launch:
             return self._incidents.pass_over(line)
         serving = self.serving
         self.startup.feed(line)
-        self.remarked = telling and not (serving and _of_front(line)) and self.remarks.feed(line)
+        self.remarked = telling and not (serving and self._of_front(line)) and self.remarks.feed(line)
         return self._incidents.feed(line)
 
     @property
@@ -71,7 +72,17 @@ class Launch:
             return False
         if self.serving:
             return self.startup.restarts(line)
-        return self.startup.begins(line) or (_begins_again(line) and self.failed_once)
+        return self.startup.begins(line) or (self._begins_again(line) and self.failed_once)
+
+    def _begins_again(self, line: Line) -> bool:
+        """Whether a line after a failure shows that the program was started once more."""
+        return self.startup.is_start(line) or is_usage(line)
+
+    def _of_front(self, line: Line) -> bool:
+        """Whether a process says it that repeats what clients send; of what has no header nobody knows who says it."""
+        if line.process is None:
+            return line.level is not None
+        return line.process.lower().startswith(self.grammar.processes.front)
 
     def _is_evidence(self, line: Line) -> bool:
         """Whether no client can have worded a line.
@@ -79,7 +90,7 @@ class Launch:
         While there are clients, no record counts that stands inside another one's raw line, or that comes in another
         dress than the milestones of the launch; a kernel's word among them is one about the machine.
         """
-        if line.hearsay or (line.level and _header(line) == self._answering):
+        if line.hearsay or (line.level is not None and _header(line) == self._answering):
             return False
         if self._broken_at and line.number == self._broken_at + 1:
             return False
@@ -90,9 +101,12 @@ class Launch:
         """What a line says about the lines that follow it, whether or not it is evidence."""
         if line.broken:
             self._broken_at = line.number
-        if line.hearsay and line.message.startswith(hearsay.GOES_ON):
+        if not line.hearsay:
+            return
+        clients = self.grammar.clients
+        if clients.goes_on is not None and line.message.startswith(clients.goes_on):
             self._answering = _header(line)
-        if line.hearsay and hearsay.shows_clients(line.message, begun=self.startup.begun):
+        if hearsay.shows_clients(line.message, clients, begun=self.startup.begun):
             self.startup.clients = True
 
     def expire(self, number: int) -> list[Incident]:
@@ -121,7 +135,7 @@ class Launch:
 
     def next(self) -> Launch:
         """A launch that begins now, in which the same is looked for."""
-        return Launch(self.remarks.watched)
+        return Launch(self.grammar, self.remarks.watched)
 
     def as_served(self) -> Launch | None:
         """The same, where the server is known to have come up though the log does not say so: it says little, or its
@@ -174,8 +188,9 @@ class Launch:
 
     def went_on_after(self, incident: Incident) -> bool:
         """Whether the launch reached another phase after the incident."""
+        phases = self.grammar.start.phases
         return any(
-            number > incident.last_line and PHASES.index(phase) > 1
+            number > incident.last_line and phases.index(phase) > 1
             for phase, number in self.startup.reached.items()
         )
 
@@ -187,8 +202,9 @@ HEAD_LINES = 40
 class Following:
     """Feed it the lines of a log that may hold several launches; `so_far` is the last one, whenever it is asked."""
 
-    def __init__(self, watched: Watched | None = None) -> None:
-        self._launch = Launch(watched or Watched())
+    def __init__(self, grammar: LogGrammar, watched: Watched | None = None) -> None:
+        self._clients = grammar.clients
+        self._launch = Launch(grammar, watched or Watched())
         self.tail: deque[Line] = deque(maxlen=TAIL_LINES)
         """The last lines, whoever fed them."""
 
@@ -210,7 +226,11 @@ class Following:
     def looked_for(self) -> tuple[str, ...]:
         """What stands in a line that shows that the launch has clients; nothing once that is known."""
         startup = self._launch.startup
-        return () if startup.serves_since is not None else hearsay.signs_of_clients(begun=startup.begun)
+        return (
+            ()
+            if startup.serves_since is not None
+            else hearsay.signs_of_clients(self._clients, begun=startup.begun)
+        )
 
     def take_note(self, line: Line) -> None:
         """Take a line that changes nothing else for what it says about those that follow it."""
@@ -245,17 +265,12 @@ class Following:
         return launch
 
 
-def last_launch(lines: Iterable[Line], watched: Watched | None = None) -> Launch:
+def last_launch(lines: Iterable[Line], grammar: LogGrammar, watched: Watched | None = None) -> Launch:
     """The last launch of a log that may hold several."""
-    following = Following(watched)
+    following = Following(grammar, watched)
     for line in lines:
         following.feed(line)
     return following.so_far()
-
-
-def _begins_again(line: Line) -> bool:
-    """Whether a line after a failure shows that the program was started once more."""
-    return StartUp.is_start(line) or is_usage(line)
 
 
 def _header(line: Line) -> tuple[object, ...]:
@@ -264,13 +279,6 @@ def _header(line: Line) -> tuple[object, ...]:
 
 def _of_kernel(line: Line) -> bool:
     return line.dress in ("kernel ", "dmesg ") and line.process is None and line.level is None
-
-
-def _of_front(line: Line) -> bool:
-    """Whether a process says it that repeats what clients send; of what has no header nobody knows who says it."""
-    return (line.process or "").lower().startswith("apiserver") or (
-        line.process is None and line.level is not None
-    )
 
 
 def _kept(launch: Launch, incident: Incident) -> Launch:

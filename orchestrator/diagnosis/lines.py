@@ -1,7 +1,8 @@
 """What does one line of a launch log say, and which process said it?
 
-A log reaches us as a launcher, docker, compose, journald or Ray left it, from vLLM 0.6 to today: with
-their prefixes, colours, carriage returns, bytes that are no UTF-8, and two processes in one line.
+A log reaches us as a launcher, docker, compose, journald or Ray left it: with their prefixes, colours, carriage
+returns, bytes that are no UTF-8, and two processes in one line. What the engine itself puts before a message, its grammar
+knows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.diagnosis.hearsay import worded_by_a_client
+from orchestrator.engines.log_grammar import LogGrammar
 
 LONGEST = 64 * 1024
 """Bytes of one raw line that are kept; an engine configuration takes about 6 KiB."""
@@ -24,7 +26,7 @@ class Line:
 
     `number` is 1-based in the file. `process`, `pid`, `level`, `time` ("MM-DD HH:MM:SS") and `file`
     ("core.py:97") are None where the line does not say; `message` is the rest, without colours. `hearsay`: a client of
-    the server may have worded it. `dress` is what the record came in (carriers, JSON, VLLM_LOGGING_PREFIX), which all
+    the server may have worded it. `dress` is what the record came in (carriers, JSON, a configured prefix), which all
     records of a log share; None where it was cut out of the middle of a raw line. `broken`: a carrier that takes no
     longer lines broke it off, and the next line goes on inside it.
     """
@@ -58,23 +60,6 @@ _CARRIER = re.compile(
 _CARRIED = 16_000
 """Bytes after which a carrier may break a line off: 16 KiB in containers, 48 KiB in journald."""
 _LOGFMT = re.compile(r'time="[^"]*" level=\w+ msg=(?P<message>"(?:[^"\\]|\\.)*")(?: \w+=\S*)*$')
-_PROCESS = re.compile(
-    r"\((?P<name>[^()]{0,160}?)(?: \+\w{1,80}| pid=(?P<pid>\d{1,10}))?(?P<ip>, ip=[^()\s]{1,80})?(?:, actor_name=\w{1,160})?\) ?"
-)
-_OF_RAY = frozenset(("raylet", "autoscaler", "gcs_server"))
-"""Processes that are named without a pid."""
-_LEVELS = "DEBUG|INFO|WARNING|ERROR|CRITICAL"
-_LEVEL_WORDS = tuple(f"{level} " for level in _LEVELS.split("|"))
-_HEADER = re.compile(
-    rf"(?P<level>{_LEVELS}) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<file>[^\]\[\s:]+:\d+)\] ?"
-)
-_OWN_PREFIX = re.compile(
-    rf"(?!(?:{_LEVELS}):)[^\s'\"][^'\"]{{0,78}}? (?=(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[)"
-)
-"""What VLLM_LOGGING_PREFIX puts before a record; uvicorn's records have a header of their own, and no prefix quotes."""
-_FRONT = ("APIServer", "ApiServer")
-"""Processes that print what clients send: none of them speaks for another process."""
-_OF_ENGINE = re.compile(r"\((?:Worker|EngineCore|Vllm|Ray)[^()]{0,160} pid=\d{1,10}[^()]{0,160}\) ")
 _RANK = re.compile(r"\[(rank\d+)\]: ?")
 _NATIVE = re.compile(
     r"""(?:
@@ -85,12 +70,8 @@ _NATIVE = re.compile(
     )""",
     re.VERBOSE,
 )
-_UVICORN = re.compile(rf"(?:{_LEVELS}): +")
-_LEVEL_FIRST = re.compile(rf"(?:{_LEVELS})[: ]")
+_UVICORN = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL): +")
 _LETTERS = {"I": "INFO", "W": "WARNING", "E": "ERROR", "F": "CRITICAL", "C": "CRITICAL"}
-_GLUED = re.compile(
-    rf"(?<=.)(?<!\) )(?=\([A-Za-z][^()]{{0,160}} pid=\d{{1,10}}[^()]{{0,160}}\) (?:{_LEVELS}) \d\d-\d\d )"
-)
 _JSON = ('{"', '{ "')
 _KEYS = (
     ("message", "msg", "event"), ("level", "levelname", "severity"), ("file", "filename", "fileinfo", "logger", "name"),
@@ -123,38 +104,38 @@ def without_colours(block: bytes) -> bytes:
     return _ANSI_BYTES.sub(b"", block)
 
 
-def read(raw_lines: Iterable[bytes]) -> Iterator[Line]:
+def read(raw_lines: Iterable[bytes], grammar: LogGrammar) -> Iterator[Line]:
     """Every record of a log; a raw line into which two processes wrote gives two, of one number."""
     for number, raw in enumerate(raw_lines, 1):
-        yield from parse_all(raw, number)
+        yield from parse_all(raw, number, grammar)
 
 
-def parse(raw: bytes, number: int) -> Line:
+def parse(raw: bytes, number: int, grammar: LogGrammar) -> Line:
     """The last record of a raw line (its only one, mostly)."""
-    return parse_all(raw, number)[-1]
+    return parse_all(raw, number, grammar)[-1]
 
 
-def parse_all(raw: bytes, number: int) -> tuple[Line, ...]:
+def parse_all(raw: bytes, number: int, grammar: LogGrammar) -> tuple[Line, ...]:
     """Every record of a raw line, at least one."""
     text = raw[:LONGEST].decode("utf-8", "replace").rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    return _undressed(text, number, "")
+    return _undressed(text, number, "", grammar)
 
 
-def _undressed(text: str, number: int, dress: str) -> tuple[Line, ...]:
-    if text.startswith(_JSON) and (unpacked := _unpacked(text, number, dress)):
+def _undressed(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[Line, ...]:
+    if text.startswith(_JSON) and (unpacked := _unpacked(text, number, dress, grammar)):
         return unpacked
     if text.startswith('time="') and (logged := _LOGFMT.match(text)):
-        return _undressed(_unescaped(logged["message"]), number, dress + "logfmt ")
+        return _undressed(_unescaped(logged["message"]), number, dress + "logfmt ", grammar)
     for _ in range(3):
         carrier = _CARRIER.match(text)
         if not carrier:
             break
         dress, text = f"{dress}{carrier.lastgroup} ", text[carrier.end() :]
         if carrier[0].endswith((" stdout P ", " stderr P ")):
-            return _broken(_records(text, number, dress))
-    records = _records(text, number, dress)
+            return _broken(_records(text, number, dress, grammar))
+    records = _records(text, number, dress, grammar)
     return _broken(records) if dress and len(text) >= _CARRIED else records
 
 
@@ -162,11 +143,12 @@ def _broken(records: tuple[Line, ...]) -> tuple[Line, ...]:
     return (*records[:-1], replace(records[-1], broken=True))
 
 
-def _records(text: str, number: int, dress: str) -> tuple[Line, ...]:
+def _records(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[Line, ...]:
     """What several wrote into one raw line; whoever gave his record a header owns the rest of the raw line."""
     found: list[Line] = []
     for part in _shown(text):
-        found += (_record(record, number, None if found else dress) for record in _unglued(part))
+        for record in grammar.records.unglue(part):
+            found.append(_record(record, number, None if found else dress, grammar))
         if found[-1].level is not None or found[-1].hearsay or _UVICORN.match(found[-1].message):
             break
     return tuple(found)
@@ -179,7 +161,7 @@ def _unescaped(quoted: str) -> str:
         return quoted[1:-1]
 
 
-def _unpacked(text: str, number: int, dress: str) -> tuple[Line, ...] | None:
+def _unpacked(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[Line, ...] | None:
     """The records of a line that is a JSON object: docker's own log files, or a logger that writes JSON."""
     try:
         value = json.loads(text)
@@ -189,14 +171,14 @@ def _unpacked(text: str, number: int, dress: str) -> tuple[Line, ...] | None:
         return None
     wrapped = value.get("log")
     if isinstance(wrapped, str) and value.get("stream") in ("stdout", "stderr"):
-        records = _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ")
+        records = _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ", grammar)
         return records if wrapped.endswith("\n") else _broken(records)
     message, level, file, process, told = (_first(value, names) for names in _KEYS)
     if message is None:
         return None
     time = str(value.get("asctime") or value.get("timestamp") or "")
     severity = _SEVERITIES.get((level or "").upper(), (level or "").upper()) or None
-    hearsay = worded_by_a_client(severity, file, message)
+    hearsay = worded_by_a_client(severity, file, message, grammar.clients)
     said = f"{message}\n{told}" if told else message
     keys = ",".join(name for names in _KEYS[:-1] for name in names if name in value)
     return tuple(
@@ -211,32 +193,6 @@ def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
     return next((value[name] for name in names if isinstance(value.get(name), str)), None)
 
 
-def _unglued(text: str) -> list[str]:
-    # most lines are told apart without the regular expression, which costs more than all else here
-    first = text.find(" pid=")
-    if first < 0 or (text[0] == "(" and text.find(" pid=", first + 1) < 0):
-        return [text]
-    records: list[str] = []
-    for piece in _GLUED.split(text):
-        if records and not _may_break_off(records[-1]):
-            records[-1] += piece
-        else:
-            records.append(piece)
-    return records
-
-
-def _may_break_off(record: str) -> bool:
-    """Whether another process's record may have been written into the middle of this one.
-
-    An engine's process, or output without a header: not an API server, which repeats what clients send, and not what
-    quotes something. A glued line that cannot be told from a forged one stays one line.
-    """
-    if record.count("'") % 2 or record.count('"') % 2:
-        return False
-    headed = record.startswith("(") or _LEVEL_FIRST.match(record)
-    return not headed or _OF_ENGINE.match(record) is not None
-
-
 def _shown(text: str) -> list[str]:
     """What a terminal would have kept of a line with carriage returns: all but overwritten progress."""
     if "\r" not in text:
@@ -247,41 +203,31 @@ def _shown(text: str) -> list[str]:
     return [part for part in parts[:-1] if not _PROGRESS.search(part)] + [parts[-1]]
 
 
-def _record(text: str, number: int, dress: str | None) -> Line:
-    process: str | None = None
-    pid: int | None = None
-    while text.startswith("(") and not (process or "").startswith(_FRONT):
-        found = _PROCESS.match(text)
-        if not found or not (found["pid"] or found["ip"] or found["name"] in _OF_RAY):
-            break
-        process, pid = found["name"], int(found["pid"]) if found["pid"] else None
-        text = text[found.end() :]
-    header = _HEADER.match(text)
-    if (
-        not header
-        and " [" in text
-        and any(level in text for level in _LEVEL_WORDS)
-        and (own := _OWN_PREFIX.match(text))
-    ):
-        dress = f"{dress}{own[0]}" if dress is not None else None
-        text = text[own.end() :]
-        header = _HEADER.match(text)
-    if header:
-        level, time, file = header["level"], header["time"], header["file"]
-        message = text[header.end() :].rstrip()
-        hearsay = worded_by_a_client(level, file, message)
+def _record(text: str, number: int, dress: str | None, grammar: LogGrammar) -> Line:
+    process, pid, level, time, file, text, prefix = grammar.records.head(text)
+    if prefix and dress is not None:
+        dress += prefix
+    if level is not None:
+        message = text.rstrip()
+        hearsay = worded_by_a_client(level, file, message, grammar.clients)
         return Line(number, process, pid, level, time, file, message, hearsay, dress)
     if rank := _RANK.match(text):
         process, text = process or rank[1], text[rank.end() :]
     if (" [" in text or text[:1] in "[2IWEF") and (native := _NATIVE.match(text)):
-        return _of_library(text, number, process, pid, native, dress)
+        return _of_library(text, number, process, pid, native, dress, grammar)
     message = text.rstrip()
-    hearsay = worded_by_a_client(None, None, message)
+    hearsay = worded_by_a_client(None, None, message, grammar.clients)
     return Line(number, process, pid, None, None, None, message, hearsay, dress)
 
 
 def _of_library(
-    text: str, number: int, process: str | None, pid: int | None, prefix: re.Match[str], dress: str | None
+    text: str,
+    number: int,
+    process: str | None,
+    pid: int | None,
+    prefix: re.Match[str],
+    dress: str | None,
+    grammar: LogGrammar,
 ) -> Line:
     """A record of a library that does not log through Python."""
     own = prefix["nccl"] or prefix["pid"]
@@ -290,5 +236,5 @@ def _of_library(
     name = process or prefix["name"]
     pid = pid or (int(own) if own else None)
     message = text[prefix.end() :].rstrip()
-    hearsay = worded_by_a_client(level, file, message)
+    hearsay = worded_by_a_client(level, file, message, grammar.clients)
     return Line(number, name, pid, level, None, file, message, hearsay, dress)

@@ -14,16 +14,17 @@ from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches.patch import Patch
 
 
 class Live:
     """Feed it the log's bytes as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
 
-    def __init__(self, context: Context, patches: Sequence[Patch]) -> None:
+    def __init__(self, context: Context, patches: Sequence[Patch], grammar: LogGrammar) -> None:
         self._context = context
         self._patches = patches
-        self._scanner = Scanner(Watched.of(patches))
+        self._scanner = Scanner(grammar, Watched.of(patches))
         self._following = self._scanner.following
         self._last_read = 0
         self._told: set[str] = set()

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import LogGrammar, Refusal
 from orchestrator.patches.literals import search
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
@@ -32,6 +32,7 @@ class Scene:
     regular expressions, by expression.
     """
 
+    grammar: LogGrammar
     vllm_version: str | None
     compute_cap: str | None
     engine: Mapping[str, str]
@@ -113,7 +114,7 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) 
             yield Recognised(patch, incident.root, incident.process, {}, match.confidence)
         return
     for raised in incident.chain:
-        groups = _judge(match, raised, incident.process)
+        groups = _judge(match, raised, incident.process, scene.grammar)
         if groups is not None and remark:
             yield _by_line(patch, match, remark, groups)
         elif groups is not None:
@@ -142,9 +143,11 @@ def _around(match: Match, incident: Incident, scene: Scene) -> bool:
     )
 
 
-def _judge(match: Match, raised: Raised, process: str | None) -> Mapping[str, str] | None:
+def _judge(
+    match: Match, raised: Raised, process: str | None, grammar: LogGrammar
+) -> Mapping[str, str] | None:
     """The named groups of the pattern where all that is asked of an exception holds, else None."""
-    if not (_names(match, raised, process) and _selector(match, raised.text)):
+    if not (_names(match, raised, process) and _selector(match, raised.text, grammar)):
         return None
     if match.pattern is None:
         return {}
@@ -175,10 +178,10 @@ def _squashed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _selector(match: Match, text: str) -> bool:
+def _selector(match: Match, text: str, grammar: LogGrammar) -> bool:
     if not (match.reasons or match.forced or match.fields):
         return True
-    refusal = selector.parse(text)
+    refusal = grammar.refusal(text)
     if refusal is None:
         return False
     return (
@@ -189,6 +192,6 @@ def _selector(match: Match, text: str) -> bool:
     )
 
 
-def _exactly(refusal: selector.Refusal, backend: str, wanted: tuple[str, ...]) -> bool:
+def _exactly(refusal: Refusal, backend: str, wanted: tuple[str, ...]) -> bool:
     given = [reasons for name, reasons in refusal.reasons.items() if fnmatchcase(name, backend)]
     return bool(given) and all(sorted(reasons) == sorted(wanted) for reasons in given)

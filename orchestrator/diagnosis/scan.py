@@ -12,13 +12,14 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
 
-from orchestrator.diagnosis import hearsay, incidents, startup
+from orchestrator.diagnosis import incidents, startup
 from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following, Launch
-from orchestrator.diagnosis.lines import LONGEST, parse_all, without_colours
+from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import Phase
+from orchestrator.engines.log_grammar import LogGrammar
 
 BLOCK = 256 << 10
 """Bytes that are searched at a time: few enough to stay in a processor's cache."""
@@ -36,12 +37,12 @@ class Scanner:
     The last few lines are held back until more follow, or until `close`.
     """
 
-    def __init__(self, watched: Watched) -> None:
-        self.following = Following(watched)
+    def __init__(self, grammar: LogGrammar, watched: Watched) -> None:
+        self._grammar = grammar
+        self.following = Following(grammar, watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
-        words = [re.escape(hearsay.GOES_ON), *startup.TELLING, *incidents.TELLING]
-        self._gate = Gate([*words, *watched.patterns])
+        self._gate = Gate([*_telling(grammar), *watched.patterns])
         self._held = b""
         self._searched = 0
         self._number = 0
@@ -68,7 +69,9 @@ class Scanner:
         whole = self._tail.partition(b"\n")[2] if len(self._tail) == _TAIL else self._tail
         raw = whole.rpartition(b"\n")[0].split(b"\n")[-TAIL_LINES:]
         last = self._number - len(raw) + 1
-        lines = (line for number, each in enumerate(raw, last) for line in parse_all(each, number))
+        lines = (
+            line for number, each in enumerate(raw, last) for line in parse_all(each, number, self._grammar)
+        )
         self.following.tail.extend(lines)
 
     def close(self) -> None:
@@ -121,7 +124,7 @@ class Scanner:
             line_end = block.find(b"\n", start)
             self._number += 1
             telling = self._hits is None or _any_within(self._hits, start, line_end)
-            for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number):
+            for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number, self._grammar):
                 self.completed = self.following.feed(line, telling=telling) or self.completed
             phase = self.following.startup.phase
             if not self._phases or phase != self._phases[-1]:
@@ -136,7 +139,7 @@ class Scanner:
         number, stop = self._number + count, end
         while stop > start:
             line_start = block.rfind(b"\n", start, stop - 1) + 1 or start
-            last = parse_all(block[line_start : min(stop - 1, line_start + LONGEST)], number)[-1]
+            last = parse(block[line_start : min(stop - 1, line_start + LONGEST)], number, self._grammar)
             if last.message.strip():
                 self.following.skip(last)
                 break
@@ -150,9 +153,18 @@ class Scanner:
             while at >= 0 and self.following.looked_for:
                 line_start = block.rfind(b"\n", start, at) + 1 or start
                 line_end = block.find(b"\n", at, end)
-                for line in parse_all(block[line_start : min(line_end, line_start + LONGEST)], 0):
+                for line in parse_all(
+                    block[line_start : min(line_end, line_start + LONGEST)], 0, self._grammar
+                ):
                     self.following.take_note(replace(line, broken=False))
                 at = block.find(sign, line_end, end)
+
+
+def _telling(grammar: LogGrammar) -> list[str]:
+    """What a line must fit to change anything, whatever surrounds it."""
+    answers = [] if grammar.clients.goes_on is None else [re.escape(grammar.clients.goes_on)]
+    start = startup.telling(grammar.start, grammar.pulse.stall)
+    return [*answers, *start, *incidents.telling(grammar.failures)]
 
 
 def _any_within(hits: list[int], start: int, end: int) -> bool:
@@ -169,9 +181,9 @@ def _lines_above(block: bytes, position: int, count: int, least: int) -> int:
     return max(position, least)
 
 
-def scan(chunks: Iterable[bytes], watched: Watched) -> Launch:
+def scan(chunks: Iterable[bytes], grammar: LogGrammar, watched: Watched) -> Launch:
     """The last launch of a log that may hold several, given as its bytes."""
-    scanner = Scanner(watched)
+    scanner = Scanner(grammar, watched)
     for chunk in chunks:
         scanner.feed(chunk)
     scanner.close()

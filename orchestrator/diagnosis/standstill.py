@@ -5,23 +5,18 @@ A launch that hangs need not be silent: a process polls and says so, a server co
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import Pulse
 
 TAIL_LINES = 200
 """Lines at the end of a log that are looked at."""
 _REPEATED = 4
 """How often a line must be among them, word for word, to be a heartbeat."""
-_ASKED = re.compile(r'"(?:GET|POST) /(?:health|metrics|ping|load|v1/models)\b')
-"""Somebody asks whether the server lives; that is no sign of life of the engine."""
-_IDLE_ENGINE = re.compile(
-    r"Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<running>\d{1,9}) reqs"
-)
 
 
 @dataclass(frozen=True)
@@ -32,14 +27,14 @@ class Standstill:
     stuck: bool = False
 
 
-def standstill(tail: Sequence[Line], progress: Callable[[str], bool]) -> Standstill:
+def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pulse) -> Standstill:
     """What the last lines of a log come to; `progress` says whether a message shows that something went on."""
     lines = [line for line in tail[-TAIL_LINES:] if line.message.strip()]
     said = Counter(line.message for line in lines)
     beats: list[Line] = []
     for line in reversed(lines):
         repeated = said[line.message] >= _REPEATED and not progress(line.message)
-        if not repeated and not _ASKED.search(line.message):
+        if not repeated and not pulse.asked.search(line.message):
             break
         beats.append(line)
     times = [moment for line in beats if (moment := _moment(line.time)) is not None]
@@ -48,14 +43,14 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool]) -> Standst
     running = [
         int(found["running"])
         for line in beats
-        if line.level and not line.hearsay and (found := _IDLE_ENGINE.search(line.message))
+        if line.level is not None and not line.hearsay and (found := pulse.idle.search(line.message))
     ]
     seconds = (times[0] - times[-1]).total_seconds()
     return Standstill(max(0.0, seconds), bool(running) and min(running) > 0)
 
 
 def _moment(time: str | None) -> datetime | None:
-    """vLLM's times have no year; a leap year knows every day."""
+    """Times of a log have no year; a leap year knows every day."""
     try:
         return datetime.strptime(f"2024-{time} +0000", "%Y-%m-%d %H:%M:%S %z") if time else None
     except ValueError:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from types import MappingProxyType
 
 from orchestrator.diagnosis.lines import Line
-from orchestrator.engines.vllm.phases import PHASES
+from orchestrator.engines.log_grammar import LogGrammar, Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,84 +24,35 @@ class Phase:
     line: int = 0
 
 
-_MILESTONES = re.compile(
-    r"(?P<up>Application startup complete\.|Uvicorn running on )"
-    r"|(?P<starting_server>Starting vLLM (?:API )?server|Available routes are:|Supported_? ?tasks: )"
-    r"|(?P<capturing_graphs>Capturing CUDA graphs?|Capturing cudagraphs|Graph capturing finished)"
-    r"|(?P<allocating_kv_cache>Available KV cache memory: |GPU KV cache size: |# GPU blocks: |Maximum concurrency for )"
-    r"|(?P<compiling>Dynamo bytecode transform time|for vLLM's torch\.compile|Compiling a graph|torch\.compile t(?:akes|ook))"
-    r"|(?P<profiling>Loading weights took|Loading model weights took|Model loading took)"
-    r"|(?P<loading_weights>[Ll]oading (?:safetensors|shards|pt checkpoint)|Multi-thread loading|Prefetching checkpoint files)"
-    r"|(?P<downloading>\.safetensors: {1,8}\d{1,3}%|Time spent downloading weights)"
-    r"|(?P<starting_workers>world_size=\d{1,6} rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model)"
-    r"|(?P<starting_engine>Initializing an? (?:V\d )?LLM engine \(v|Connecting to existing Ray cluster|Started a local Ray)"
-    r"|(?P<configuring>vLLM (?:API )?server version |non-default args: |args: Namespace\(|Resolved architecture: "
-    r"|Using max model len |^\W{5,80}version \d{1,4}\.\d{1,4}\S{0,80}$)"
-)
-_HINTS = (
-    " startup complete", "Uvicorn running", "Starting vLLM", "Available routes", "upported", "Capturing", "capturing",
-    "KV cache memory: ", "KV cache size: ", "GPU blocks", "concurrency", "Dynamo", "torch.compile", "Compiling", "oading ", "Prefetching",
-    ".safetensors: ", "Time spent", "world_size=", "DP rank", "using nccl", "Starting to load", "LLM engine", "Ray",
-    " version ", "non-default args", "args: Namespace", "Resolved arch", "max model len",
-)  # fmt: skip
-"""One of these is in every milestone; looking for them is ten times as fast as the expression."""
-_SHARDS = re.compile(
+_COUNTED = re.compile(
     r"\d{1,3}% Completed \| (?P<done>\d{1,9})/(?P<total>\d{1,9}) \[[^<\]]{1,40}<(?P<eta>[\d:?]{1,20})"
     r"|\|\s{0,8}(?P<done2>\d{1,9})/(?P<total2>\d{1,9}) \[[^<\]]{1,40}<(?P<eta2>[\d:?]{1,20})"
 )
-_START = re.compile(
-    r"vLLM (?:API )?server version |non-default args: |args: Namespace\(|^\W{5,80}version \d{1,4}\.\d{1,4}\S{0,80}$"
-)
-_VERSION = re.compile(
-    r"(?:vLLM (?:API )?server version |LLM engine \(v|^\W{5,80}version )(?P<version>\d{1,4}\.\d{1,4}[\w.+-]{0,80})"
-)
-_ENGINE_CONFIG = re.compile(r"LLM engine \(v[^)]{0,200}\) with config: (?P<config>.*)$")
-_SETTING = re.compile(r"(?P<key>\b[a-z]\w{0,80})=(?:'(?P<quoted>[^']*)'|(?P<plain>[^,()\s]+))")
-_ARGUMENTS = re.compile(
-    r"^.{0,400}?(?:non-default args: (?P<dict>\{.*\})|args: Namespace\((?P<namespace>.*)\)$)"
-)
-_PAIR = re.compile(r"'(?P<key>\w{1,80})': (?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]{0,2000}\]|[^,}\s]+)")
 _PROMPTS = frozenset("+$#>")
-_COMMAND = re.compile(
-    r"^[+$#>] ?(?:nohup |exec |sudo |env ){0,8}(?P<command>(?:\S{0,400}/)?vllm serve .*|\S{0,400}python\S{0,40} -m vllm\.\S{1,200} .*)$"
-)
-_FLAG = re.compile(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ](?P<value>'[^']*'|\"[^\"]*\"|(?!--)\S+))?")
-_KV_DTYPE = re.compile(r"Using (?P<dtype>\S{1,80}) data type to store kv cache")
-_KV_TOKENS = re.compile(r"KV cache size: (?P<tokens>[\d,]{1,20}) tokens")
-_CAPABILITY = re.compile(
-    r"Device capability (?P<capability>\d{1,3}\.\d{1,3}) not supported|compute capability (?P<also>\d{1,3}\.\d)\b"
-)
-_BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]{1,80}) (?:attention )?backend")
-_STARTERS = re.compile(
-    r"(?:^|[./])(?:utils|api_utils|api_server|arg_utils|launcher|serve)(?:\.py)?(?::\d+)?$"
-)
-"""The files of vLLM (0.6 to 0.33) that say with which version and arguments a server starts."""
-_STOPPING = re.compile(
-    r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown triggered)|^INFO: +Shutting down$"
-)
-_STALL = "No available shared memory broadcast block found"
 
-TELLING = (
-    _MILESTONES.pattern, _START.pattern, r"vllm serve | -m vllm\.", _KV_DTYPE.pattern, _CAPABILITY.pattern, _BACKEND.pattern,
-    _STOPPING.pattern, _STALL,
-)  # fmt: skip
-"""What a line must fit to change more than `last` and `stalled`."""
+
+def telling(start: Start, stall: str | None) -> tuple[str, ...]:
+    """What a line must fit to change more than `last` and `stalled`."""
+    stalls = () if stall is None else (re.escape(stall),)
+    return (start.milestones.pattern, start.begins.pattern, *start.telling, start.stopping.pattern, *stalls)
 
 
 class StartUp:
     """Feed it the lines of one launch; `phase` is where it is, the other attributes what it said.
 
     `arguments` are the arguments that were given (names with underscores), None as long as the log has
-    not listed them; `engine` the engine configuration as resolved, with `kv_cache_dtype` from wherever
-    the log said it first (on `engine_line`). `reached` is the line on which each phase began; `stopping` the
-    first to say that the server shuts down; `stalled` counts
-    notices of a stall since anything else was said.
+    not listed them; `engine` the engine configuration as resolved, whose first word is on `engine_line`.
+    `reached` is the line on which each phase began; `stopping` the first to say that the server shuts down; `stalled`
+    counts notices of a stall since anything else was said.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grammar: LogGrammar) -> None:
+        self._start = grammar.start
+        self._children = grammar.processes.children
+        self._stall = grammar.pulse.stall
         self.phase = Phase("starting")
         self.begun = False
-        self.vllm_version: str | None = None
+        self.version: str | None = None
         self.compute_cap: str | None = None
         self.kv_tokens: int | None = None
         self.attention_backend: str | None = None
@@ -121,41 +72,44 @@ class StartUp:
         self._listed = False
 
     @property
-    def kv_cache_dtype(self) -> str | None:
-        """What the engine resolved ("auto", "fp8_e4m3", ...), None if the log does not say."""
-        return self.engine.get("kv_cache_dtype")
+    def shown(self) -> str | None:
+        """The setting that belongs to the evidence of a failure ("kv_cache=fp8"), None if the log does not say."""
+        name = self._start.shown
+        return f"{name}={self.engine[name]}" if name and self.engine.get(name) else None
 
     def phase_at(self, number: int) -> str:
         """The phase in which the line of that number was written."""
         passed = [(line, phase) for phase, line in self.reached.items() if line <= number]
-        return max(passed, default=(0, PHASES[0]))[1]
+        return max(passed, default=(0, self._start.phases[0]))[1]
 
     @property
     def gpus(self) -> int | None:
-        """GPUs of one replica: tensor times pipeline parallel size, as the engine or the command line says."""
-        sizes = [self._size("tensor_parallel_size"), self._size("pipeline_parallel_size")]
-        return None if sizes == [None, None] else (sizes[0] or 1) * (sizes[1] or 1)
+        """GPUs of one replica, as the engine or the command line says."""
+        sizes = [self._size(name) for name in self._start.shares]
+        return prod(size or 1 for size in sizes) if any(size is not None for size in sizes) else None
 
     def _size(self, name: str) -> int | None:
         size = self.engine.get(name) or (self.arguments or {}).get(name, "")
         return int(size) if size.isdecimal() and len(size) < 10 else None
 
-    @staticmethod
-    def is_progress(message: str) -> bool:
+    def is_progress(self, message: str) -> bool:
         """Whether a message shows that the start went on."""
-        return any(hint in message for hint in _HINTS) and _MILESTONES.search(message) is not None
+        return self._milestone(message) is not None
 
-    @staticmethod
-    def is_start(line: Line) -> bool:
+    def _milestone(self, message: str) -> re.Match[str] | None:
+        start = self._start
+        return start.milestones.search(message) if any(hint in message for hint in start.hints) else None
+
+    def is_start(self, line: Line) -> bool:
         """Whether `line` is one that an API server says when it starts, or a shell that starts one."""
         text = line.message
-        if text[:1] in _PROMPTS and line.level is None and _COMMAND.match(text):
+        if text[:1] in _PROMPTS and line.level is None and self._start.commanded(text) is not None:
             return True
-        if not (" version " in text or "args: " in text):
+        if not any(hint in text for hint in self._start.begin_hints):
             return False
-        child = (line.process or "").startswith(("Engine", "Worker", "Vllm", "Ray"))
+        child = (line.process or "").startswith(self._children)
         # what stands further inside is a quotation
-        return not child and _START.match(text) is not None
+        return not child and self._start.begins.match(text) is not None
 
     def begins(self, line: Line) -> bool:
         """Whether another launch begins with `line`, while this one has begun already."""
@@ -175,7 +129,7 @@ class StartUp:
 
     def restarts(self, line: Line) -> bool:
         """Whether another launch begins with `line` while this one serves: the program itself says so in a record."""
-        said = line.level == "INFO" and line.file is not None and _STARTERS.search(line.file) is not None
+        said = line.level in ("INFO", "") and self._start.starters.search(line.file or "") is not None
         return said and self.begins(line)
 
     def skip(self, last: Line) -> None:
@@ -187,34 +141,40 @@ class StartUp:
         """Take a line in and give the phase after it."""
         text = line.message
         if text.strip():
-            self.stalled = self.stalled + 1 if _STALL in text else 0
+            self.stalled = self.stalled + 1 if self._stall is not None and self._stall in text else 0
             self.last = line
         if self.up_line is not None:
             # what a launch is was said before anybody could send it a request
             self._notice_stop(line)
             return self.phase
-        found = _MILESTONES.search(text) if any(hint in text for hint in _HINTS) else None
+        found = self._milestone(text)
         if found:
             self.dresses.add(line.dress)
             self._advance(str(found.lastgroup).replace("_", " "), line)
             self._read(line)
-        elif text[:1] in _PROMPTS and _COMMAND.match(text):
-            self._command(text)
-        elif "data type to store kv cache" in text or "capability" in text or "backend" in text:
-            self._read_details(text, line.number)
+        elif text[:1] in _PROMPTS and (given := self._start.commanded(text)) is not None:
+            self.begun = True
+            self.arguments = self.arguments if self._listed else given
+        elif any(hint in text for hint in self._start.detail_hints):
+            self._read_detail(line)
         else:
             self._notice_stop(line)
         return self.phase
 
     def _notice_stop(self, line: Line) -> None:
-        if self.stopping is None and "hut" in line.message and _STOPPING.search(line.message):
+        if (
+            self.stopping is None
+            and self._start.stop_hint in line.message
+            and self._start.stopping.search(line.message)
+        ):
             self.stopping = line
 
     def _advance(self, name: str, line: Line) -> None:
-        if PHASES.index(name) < PHASES.index(self.phase.name):
+        phases = self._start.phases
+        if phases.index(name) < phases.index(self.phase.name):
             return
-        counted = _SHARDS.search(line.message)
-        if counted and name in ("loading weights", "downloading", "capturing graphs"):
+        counted = _COUNTED.search(line.message)
+        if counted and name in self._start.counted:
             done, total = counted["done"] or counted["done2"], counted["total"] or counted["total2"]
             eta = _seconds(counted["eta"] or counted["eta2"])
             self.phase = Phase(name, int(done), int(total), eta, line.number)
@@ -226,58 +186,25 @@ class StartUp:
 
     def _read(self, line: Line) -> None:
         text = line.message
-        if _START.search(text):
+        if self._start.begins.search(text):
             self.begun = True
             self.api_pid = self.api_pid or line.pid
-        if self.vllm_version is None and (found := _VERSION.search(text)):
-            self.vllm_version = found["version"]
-        if not self._listed and (found := _ARGUMENTS.search(text)):
-            self.arguments, self._listed = _arguments(found["dict"], found["namespace"]), True
-        if found := _ENGINE_CONFIG.search(text):
-            self.engine, self.engine_line = MappingProxyType(_settings(found["config"])), line.number
-        if found := _KV_TOKENS.search(text):
-            self.kv_tokens = int(found["tokens"].replace(",", ""))
+        portrait = self._start.portrait(text)
+        self.version = self.version or portrait.version
+        if not self._listed and portrait.arguments is not None:
+            self.arguments, self._listed = portrait.arguments, True
+        if portrait.settings is not None:
+            self.engine, self.engine_line = portrait.settings, line.number
+        if portrait.kv_tokens is not None:
+            self.kv_tokens = portrait.kv_tokens
 
-    def _read_details(self, text: str, number: int) -> None:
-        if found := _KV_DTYPE.search(text):
-            self.engine = MappingProxyType({"kv_cache_dtype": found["dtype"], **self.engine})
-            self.engine_line = self.engine_line or number
-        if self.compute_cap is None and (found := _CAPABILITY.search(text)):
-            self.compute_cap = found["capability"] or found["also"]
-        if found := _BACKEND.search(text):
-            self.attention_backend = found["backend"]
-
-    def _command(self, text: str) -> None:
-        self.begun = True
-        if not self._listed:
-            self.arguments = MappingProxyType(
-                {
-                    found["name"].replace("-", "_"): (found["value"] or "True").strip("'\"")
-                    for found in _FLAG.finditer(text)
-                }
-            )
-
-
-def _settings(text: str) -> dict[str, str]:
-    """`key=value` pairs; of a name that nested configurations repeat, the first counts."""
-    found: dict[str, str] = {}
-    for pair in _SETTING.finditer(text):
-        found.setdefault(pair["key"], pair["quoted"] if pair["quoted"] is not None else pair["plain"])
-    return found
-
-
-def _arguments(listed: str | None, namespace: str | None) -> Mapping[str, str]:
-    if namespace is not None:
-        return MappingProxyType(_settings(namespace))
-    try:
-        given = ast.literal_eval(listed or "{}")
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return MappingProxyType(
-            {pair["key"]: pair["value"].strip("'\"") for pair in _PAIR.finditer(listed or "")}
-        )
-    return MappingProxyType(
-        {str(key): str(value) for key, value in given.items()} if isinstance(given, dict) else {}
-    )
+    def _read_detail(self, line: Line) -> None:
+        detail = self._start.detail(line.message)
+        if detail.settings is not None:
+            self.engine = MappingProxyType({**detail.settings, **self.engine})
+            self.engine_line = self.engine_line or line.number
+        self.compute_cap = self.compute_cap or detail.compute_cap
+        self.attention_backend = detail.attention_backend or self.attention_backend
 
 
 def _seconds(clock: str) -> int | None:

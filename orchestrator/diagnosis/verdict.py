@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from orchestrator.diagnosis.incident import Role
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Category
 from orchestrator.patches.proposal import ProposedAction, Way
@@ -22,12 +23,13 @@ class _Frozen(BaseModel):
 
 
 class RootCause(_Frozen):
-    """The exception's text as the log has it, and the 1-based line on which it stands."""
+    """The exception's text as the log has it, and the 1-based line on which it stands. `role`: what it says by itself."""
 
     text: str
     line: int
     process: str | None
     exception: str | None
+    role: Role = Field(default="initiating", exclude=True)
 
 
 class Finding(_Frozen):

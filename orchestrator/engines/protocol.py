@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from orchestrator.engines.consents import ConsentRules
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.options import Options, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
@@ -26,7 +27,7 @@ class Engine:
 
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
-    what the log of a launch is called.
+    what the log of a launch is called, `log` how it reads.
     """
 
     kind: str
@@ -39,4 +40,5 @@ class Engine:
     key: str
     server: Server
     log_name: str
+    log: LogGrammar
     patience: str | None = None

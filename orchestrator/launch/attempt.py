@@ -12,6 +12,7 @@ from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
+from orchestrator.engines import registry
 from orchestrator.job import Job
 from orchestrator.launch import vigil
 from orchestrator.launch.ended import Judged, judge, named, of_its_own, open_to_doubt
@@ -76,8 +77,10 @@ class Attempt:
         self._plan = plan
         self._under_way = under_way
         self._past = past
+        self._grammar = registry.get(job.playbook.engine.kind).log
         self._server = Server(job)
-        self._shown = Progress(Live(context_of(plan), job.wishes.patches), past, served=under_way.served)
+        live = Live(context_of(plan), job.wishes.patches, self._grammar)
+        self._shown = Progress(live, past, served=under_way.served)
         self._proven = False
 
     def __enter__(self) -> Attempt:
@@ -228,7 +231,8 @@ class Attempt:
             ended=end.by_itself,
             served=self._shown.serves,
         )
-        return diagnose_log(self._watch.log_lines(), context=context, patches=self._job.wishes.patches)
+        patches = self._job.wishes.patches
+        return diagnose_log(self._watch.log_lines(), grammar=self._grammar, context=context, patches=patches)
 
     def _failure(self, end: _End) -> Failure:
         """What became of it, on record."""
@@ -274,7 +278,8 @@ class Attempt:
         if seen.state != "exited" or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
         end = ask(self._job.host, Ended(playbook=self._job.name, launch=self._under_way.launch))
-        return judge(diagnosis, end, named(self._watch.log_lines()), self._job.wishes.patches)
+        ours = named(self._watch.log_lines(), self._grammar.processes)
+        return judge(diagnosis, end, ours, self._job.wishes.patches)
 
     def _record(self, result: str, **more: Any) -> None:
         launch = self._under_way.launch

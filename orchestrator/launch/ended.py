@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from orchestrator.diagnosis.incident import Raised, role_of
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
+from orchestrator.engines.log_grammar import Processes
 from orchestrator.patches.patch import Patch
 from orchestrator.programs.ended import End
 
@@ -18,7 +17,6 @@ GUESSED = "process-killed"
 """The one that knows from the log alone that somebody sent SIGKILL."""
 KILLED = 128 + signal.SIGKILL
 _FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
-_HEADER = re.compile(rb"^\((\S+) pid=(\d+)\)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -31,10 +29,10 @@ class Judged:
     """Whether SIGKILL ended it, nobody knows by whom, and nothing else explains the end: it may well not come again."""
 
 
-def named(log: Iterable[bytes]) -> dict[int, str]:
+def named(log: Iterable[bytes], processes: Processes) -> dict[int, str]:
     """The processes that a log's own headers name, by pid; what stands further inside a line is nobody's word."""
-    found = (match for line in log for match in _HEADER.findall(line))
-    return {int(pid): name.decode(errors="replace") for name, pid in found}
+    found = (match for line in log for match in processes.named.finditer(line))
+    return {int(match["pid"]): match["name"].decode(errors="replace") for match in found}
 
 
 def of_its_own(exit_code: int | None) -> bool:
@@ -87,7 +85,7 @@ def _explained(diagnosis: Diagnosis) -> bool:
     root = diagnosis.root_cause
     if root is None or diagnosis.verdict in ("healthy", "starting"):
         return False
-    return role_of(Raised(root.exception, root.text, root.line)) == "initiating"
+    return root.role == "initiating"
 
 
 def _processes(count: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from orchestrator.base.errors import CheckpointError, UsageError
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines import registry
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
@@ -88,7 +89,12 @@ class Reading:
         )
         stream = self.job.host.stream(["tail", "-c", "+1", "--", log["path"]])
         try:
-            diagnosis = diagnose_log(stream.chunks(), context=context, patches=self.job.wishes.patches)
+            diagnosis = diagnose_log(
+                stream.chunks(),
+                grammar=registry.get(self.job.playbook.engine.kind).log,
+                context=context,
+                patches=self.job.wishes.patches,
+            )
         finally:
             stream.close()
         return diagnosis, str(log["path"])

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.diagnosis import lines
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.report.layout import Line, Role, visible
 
 HOLD_SECONDS = 0.4
@@ -35,7 +36,8 @@ class LogLines:
     same stays: a rank's own numbers are never folded away.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, grammar: LogGrammar, clock: Callable[[], float] = time.monotonic) -> None:
+        self._grammar = grammar
         self._clock = clock
         self._rest = b""
         self._number = 0
@@ -46,7 +48,9 @@ class LogLines:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for raw in whole:
             self._number += 1
-            for line in lines.parse_all(raw[: lines.LONGEST].replace(b"\0", b""), self._number):
+            for line in lines.parse_all(
+                raw[: lines.LONGEST].replace(b"\0", b""), self._number, self._grammar
+            ):
                 self._hold(line)
         self._rest = self._rest[: lines.LONGEST]
         return self._release(len(self._held) - LONGEST_HELD)
@@ -102,9 +106,9 @@ def _key(line: lines.Line) -> tuple[str | None, ...]:
     return (kind, line.level, line.message)
 
 
-def whole(chunks: Iterable[bytes]) -> Iterator[Line]:
+def whole(chunks: Iterable[bytes], grammar: LogGrammar) -> Iterator[Line]:
     """A log that has ended."""
-    log = LogLines()
+    log = LogLines(grammar)
     for chunk in chunks:
         yield from log.take(chunk)
     yield from log.end()

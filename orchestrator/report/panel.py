@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.diagnosis import selector
+from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.report.layout import WIDTH, Line, Role, plain, visible, wrapped
 
@@ -101,7 +101,7 @@ def condensed(cause: str) -> str:
     cause = redact(cause)  # before it is cut: half a secret has no form
     if len(cause) <= LONGEST_CAUSE:
         return cause
-    refusal = selector.parse(cause)
+    refusal = registry.get(registry.USUAL).log.refusal(cause)
     if refusal is None or not refusal.config:
         tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1]
         return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"

@@ -14,6 +14,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from orchestrator.base.data_folders import shipped
@@ -21,8 +22,9 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.literals import constants, parser
 
 MODULES = (
-    "diagnosis.engine", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
-    "diagnosis.selector", "diagnosis.standstill", "diagnosis.startup", "base.bundle", "patches.formula",
+    "diagnosis.crashes", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
+    "diagnosis.startup", "diagnosis.tracebacks", "engines.vllm.log.grammar", "engines.vllm.log.portrait", "engines.vllm.log.records",
+    "engines.vllm.log.selector", "base.bundle", "patches.formula",
 )  # fmt: skip
 """Those whose expressions read what somebody else wrote."""
 _REPEATS = (constants.MAX_REPEAT, constants.MIN_REPEAT)
@@ -49,9 +51,18 @@ def of_the_code() -> dict[str, tuple[str, int]]:
     for name in MODULES:
         module = importlib.import_module(f"orchestrator.{name}")
         for variable, value in vars(module).items():
-            if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
-                found[value.pattern] = (f"{name} {variable}", value.flags)
+            for inner, expression in _expressions(variable, value):
+                found[expression.pattern] = (f"{name} {inner}", expression.flags)
     return found
+
+
+def _expressions(name: str, value: Any) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Those of a value, and of the values that it consists of."""
+    if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
+        yield name, value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _expressions(f"{name}.{field.name}", getattr(value, field.name))
 
 
 def attacks(pattern: str, flags: int, letters: int) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis, RootCause
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
 from tests.diagnosis.labels import (
@@ -33,7 +34,7 @@ KEYS = {
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case: Case) -> None:
     label = expected(case)
-    found = diagnose_log([log(case)], context=context(label), patches=PATCHES)
+    found = diagnose_log([log(case)], grammar=GRAMMAR, context=context(label), patches=PATCHES)
     assert wrong(label, found) == []
 
 

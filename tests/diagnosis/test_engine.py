@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from tests.diagnosis import labels
 
@@ -28,7 +29,7 @@ def log(name: str) -> list[bytes]:
 
 def said(lines: list[bytes] | list[str], context: Context | None = None) -> Diagnosis:
     raw = [line.encode() if isinstance(line, str) else line for line in lines]
-    return diagnose(raw, context=context or Context(), patches=PATCHES)
+    return diagnose(raw, grammar=GRAMMAR, context=context or Context(), patches=PATCHES)
 
 
 def traceback(text: str, process: str = "(Worker_TP1 pid=4) ") -> list[str]:

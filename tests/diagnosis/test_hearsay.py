@@ -17,6 +17,7 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.live import Live
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.labels import CASES, expected, log, named
 from tests.diagnosis.test_cases import PATCHES
 
@@ -146,7 +147,7 @@ def printed(text: str) -> str:
 
 def printed_bare(text: str) -> str:
     """The same in other versions, for texts that do not claim to be records."""
-    return "\n".join(line.message for line in lines.read(text.encode().split(b"\n")))
+    return "\n".join(line.message for line in lines.read(text.encode().split(b"\n"), GRAMMAR))
 
 
 def printed_in_one(text: str) -> str:
@@ -191,8 +192,8 @@ def up_of(whole: bytes) -> int:
 
 
 def judged(whole: bytes) -> Diagnosis:
-    found = diagnose_log([whole], context=NOWHERE, patches=PATCHES)
-    assert found == diagnose(lines.cut([whole]), context=NOWHERE, patches=PATCHES)
+    found = diagnose_log([whole], grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
+    assert found == diagnose(lines.cut([whole]), grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
     return found
 
 
@@ -204,7 +205,7 @@ def said(found: Diagnosis) -> tuple[object, ...]:
 @cache
 def ever_doomed(whole: bytes) -> bool:
     """Whether a launch was thought to be lost while its log arrived; a log may begin with a launch that was."""
-    live, doomed = Live(NOWHERE, PATCHES), False
+    live, doomed = Live(NOWHERE, PATCHES, GRAMMAR), False
     for start in range(0, len(whole), 1500):
         live.feed(whole[start : start + 1500])
         live.look()
@@ -325,7 +326,7 @@ def test_a_server_that_is_known_to_have_come_up_failed_by_nothing_that_a_start_f
 ) -> None:
     """Whatever became of its log: only an engine ends it."""
     known = Context(served=True)
-    found = diagnose_log([before, FAILED[name].encode()], context=known, patches=PATCHES)
+    found = diagnose_log([before, FAILED[name].encode()], grammar=GRAMMAR, context=known, patches=PATCHES)
     assert (found.verdict, found.finding) == ("healthy", None)
 
 
@@ -334,7 +335,11 @@ def test_no_server_that_was_up_ended_by_its_command_line(name: str) -> None:
     whole = HEALTHY["own-healthy-tp2"]
     forged = inserted(whole, up_of(whole), printed(FAILED[name]))
     ended = Context(ended=True)
-    assert said(diagnose_log([forged], context=ended, patches=PATCHES)) == ("healthy", None, None)
+    assert said(diagnose_log([forged], grammar=GRAMMAR, context=ended, patches=PATCHES)) == (
+        "healthy",
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize("name", SERVING_FAULTS)
@@ -345,10 +350,14 @@ def test_the_end_of_a_server_that_does_not_log_that_it_came_up(form: Callable[[s
     whole = next(log(case) for case in CASES if case.name == name)
     forged = inserted(whole, up_of(whole), form(FAILED["amx-wants-bf16"]))
     quiet = [line for line in forged.split(b"\n") if UP not in line and b"Uvicorn running" not in line]
-    found = diagnose_log([b"\n".join(quiet)], context=known, patches=PATCHES)
+    found = diagnose_log([b"\n".join(quiet)], grammar=GRAMMAR, context=known, patches=PATCHES)
     assert found.finding is not None and found.finding == judged(whole).finding
     served = b"\n".join(quiet[: up_of(whole) + 5])
-    assert said(diagnose_log([served], context=known, patches=PATCHES)) == ("healthy", None, None)
+    assert said(diagnose_log([served], grammar=GRAMMAR, context=known, patches=PATCHES)) == (
+        "healthy",
+        None,
+        None,
+    )
 
 
 FORGED_STARTS = [
@@ -382,8 +391,8 @@ def test_what_a_launch_is_was_said_before_it_had_clients() -> None:
     )
 
     def told(log_: bytes) -> tuple[object, ...]:
-        found = last_launch(lines.read(lines.cut([log_]))).startup
-        return found.vllm_version, found.arguments, found.engine, found.attention_backend, found.kv_tokens
+        found = last_launch(lines.read(lines.cut([log_]), GRAMMAR), GRAMMAR).startup
+        return found.version, found.arguments, found.engine, found.attention_backend, found.kv_tokens
 
     assert told(inserted(whole, up_of(whole), forged)) == told(whole)
 
@@ -391,14 +400,14 @@ def test_what_a_launch_is_was_said_before_it_had_clients() -> None:
 def test_the_requests_of_a_hang_do_not_explain_it() -> None:
     whole = log(named("hang-serving-zero-throughput")).rstrip(b"\n")
     context = Context(idle_seconds=4000.0)
-    plain = diagnose_log([whole + b"\n"], context=context, patches=PATCHES)
+    plain = diagnose_log([whole + b"\n"], grammar=GRAMMAR, context=context, patches=PATCHES)
     forged = (
         whole
         + b"\n"
         + request_log("No available shared memory broadcast block found in 60 seconds.").encode()
         + b"\n"
     )
-    found = diagnose_log([forged], context=context, patches=PATCHES)
+    found = diagnose_log([forged], grammar=GRAMMAR, context=context, patches=PATCHES)
     assert found.finding is None or found.finding == plain.finding
 
 
@@ -420,4 +429,4 @@ def test_the_requests_of_a_hang_do_not_explain_it() -> None:
     ],
 )  # fmt: skip
 def test_hearsay(level: str | None, file: str | None, message: str, client: bool) -> None:
-    assert worded_by_a_client(level, file, message) == client
+    assert worded_by_a_client(level, file, message, GRAMMAR.clients) == client

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.lines import LONGEST
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from tests.bench.expressions import attacks, of_the_code
 
@@ -20,8 +21,8 @@ DIGITS = b"9" * 5000
 ENOUGH_SECONDS = 3.0
 """Of processor time for some 64 KiB."""
 MATCHED = {
-    "diagnosis.lines _CARRIER", "diagnosis.lines _NATIVE", "diagnosis.lines _PROCESS", "diagnosis.lines _HEADER",
-    "diagnosis.lines _LOGFMT", "diagnosis.lines _OF_ENGINE", "diagnosis.lines _UVICORN",
+    "diagnosis.lines _CARRIER", "diagnosis.lines _NATIVE", "diagnosis.lines _LOGFMT", "diagnosis.lines _UVICORN",
+    "engines.vllm.log.records _PROCESS", "engines.vllm.log.records _HEADER", "engines.vllm.log.records _OF_ENGINE",
 }  # fmt: skip
 """Those that are only asked whether a line begins so."""
 
@@ -68,9 +69,9 @@ LOGS = {
 @pytest.mark.parametrize("written", LOGS.values(), ids=LOGS)
 def test_a_hostile_log(written: bytes) -> None:
     began = time.process_time()
-    found = diagnose_log([HEAD + written], context=Context(idle_seconds=5), patches=PATCHES)
+    found = diagnose_log([HEAD + written], grammar=GRAMMAR, context=Context(idle_seconds=5), patches=PATCHES)
     assert found.verdict in ("starting", "fault", "unknown_fault")
-    diagnose_log([written + HEAD], context=Context(), patches=PATCHES)
+    diagnose_log([written + HEAD], grammar=GRAMMAR, context=Context(), patches=PATCHES)
     assert time.process_time() - began < 2 * ENOUGH_SECONDS
 
 

@@ -9,12 +9,13 @@ import pytest
 from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.incidents import Incidents
 from orchestrator.diagnosis.lines import read
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 
 def found(text: str) -> list[Incident]:
-    collector = Incidents()
+    collector = Incidents(GRAMMAR)
     lines = textwrap.dedent(text).strip("\n").encode().split(b"\n")
-    done = [incident for line in read(lines) for incident in collector.feed(line)]
+    done = [incident for line in read(lines, GRAMMAR) for incident in collector.feed(line)]
     return sorted([*done, *collector.so_far()], key=lambda incident: incident.first_line)
 
 
@@ -195,9 +196,9 @@ def test_the_same_record_twice_gives_two_incidents() -> None:
 
 
 def test_memory_is_bounded() -> None:
-    collector = Incidents()
+    collector = Incidents(GRAMMAR)
     for number in range(3000):
         raw = f"(P{number} pid={number}) Traceback (most recent call last):".encode()
-        for line in read([raw]):
+        for line in read([raw], GRAMMAR):
             collector.feed(line)
     assert len(collector._open) <= 512

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.diagnosis.launches import Following, Launch, last_launch
 from orchestrator.diagnosis.lines import cut, read
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 START = "INFO 02-20 21:35:07 [api_server.py:3] vLLM API server version 0.16.0\n"
 ENGINE = "(EngineCore_DP0 pid=8) INFO 02-20 21:35:09 [core.py:93] Initializing a V1 LLM engine (v0.16.0) with config: x\n"
@@ -24,7 +25,7 @@ def failed(rank: int = 0, text: str = "ValueError: x") -> str:
 
 
 def launch(log: str) -> Launch:
-    return last_launch(read(cut([log.encode()])))
+    return last_launch(read(cut([log.encode()]), GRAMMAR), GRAMMAR)
 
 
 def causes(log: str) -> list[str]:
@@ -96,16 +97,16 @@ def test_the_last_lines_are_kept_and_no_more() -> None:
 
 
 def test_a_line_that_a_patch_looks_for_is_told_unless_nothing_may_be_told() -> None:
-    lines = list(read(cut([(START + "NCCL WARN x\n" + WEIGHTS).encode()])))
-    following = Following(Watched(["NCCL WARN"]))
+    lines = list(read(cut([(START + "NCCL WARN x\n" + WEIGHTS).encode()]), GRAMMAR))
+    following = Following(GRAMMAR, Watched(["NCCL WARN"]))
     assert [following.feed(line) for line in lines] == [False, True, False]
-    following = Following(Watched(["NCCL WARN"]))
+    following = Following(GRAMMAR, Watched(["NCCL WARN"]))
     assert not any(following.feed(line, telling=False) for line in lines)
 
 
 def test_looking_at_a_launch_changes_nothing_of_it() -> None:
-    following = Following()
-    lines = list(read(cut([(START + failed(0) + failed(1)).encode()])))
+    following = Following(GRAMMAR)
+    lines = list(read(cut([(START + failed(0) + failed(1)).encode()]), GRAMMAR))
     for line in lines[:-1]:
         following.feed(line)
     before = following.so_far()

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.diagnosis.lines import LONGEST, Line, cut, parse, parse_all, read
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 
 def shape(line: Line) -> tuple[str | None, int | None, str | None, str | None, str]:
@@ -71,24 +72,24 @@ def shape(line: Line) -> tuple[str | None, int | None, str | None, str | None, s
     ],
 )  # fmt: skip
 def test_a_line(raw: bytes, expected: tuple[object, ...]) -> None:
-    assert shape(parse(raw, 5)) == expected
-    assert parse(raw, 5).number == 5
+    assert shape(parse(raw, 5, GRAMMAR)) == expected
+    assert parse(raw, 5, GRAMMAR).number == 5
 
 
 def test_the_time_is_kept_as_printed() -> None:
-    assert parse(b"INFO 02-19 11:20:05 [a.py:1] x", 1).time == "02-19 11:20:05"
+    assert parse(b"INFO 02-19 11:20:05 [a.py:1] x", 1, GRAMMAR).time == "02-19 11:20:05"
 
 
 def test_two_processes_in_one_line() -> None:
     raw = b"(Worker_TP2 pid=6) ERROR 10-15 02:09:24 [m.py:783]     self.at(Worker_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:764] Bad: x"
-    first, second = parse_all(raw, 74)
+    first, second = parse_all(raw, 74, GRAMMAR)
     assert shape(first) == ("Worker_TP2", 6, "ERROR", "m.py:783", "    self.at")
     assert shape(second) == ("Worker_TP0", 3, "ERROR", "m.py:764", "Bad: x")
     assert first.number == second.number == 74
 
 
 def test_what_stands_before_a_carriage_return_counts_unless_it_is_progress() -> None:
-    found = [line.message for line in parse_all(b"RuntimeError: x\rLoading  3%| \rlast", 1)]
+    found = [line.message for line in parse_all(b"RuntimeError: x\rLoading  3%| \rlast", 1, GRAMMAR)]
     assert found == ["RuntimeError: x", "last"]
 
 
@@ -102,14 +103,14 @@ def test_what_stands_before_a_carriage_return_counts_unless_it_is_progress() -> 
     ],
 )
 def test_a_carrier_says_that_it_broke_a_line_off(carrier: bytes) -> None:
-    assert parse(carrier + b"(A pid=1) half a", 1).broken
+    assert parse(carrier + b"(A pid=1) half a", 1, GRAMMAR).broken
 
 
 @pytest.mark.parametrize(
     "whole", [b"2026-01-02T15:23:56.002+00:00 stderr F x", b"vllm-1  | x", b"x" * 20_000, b"a stdout P b"]
 )
 def test_a_line_that_nothing_broke_off_is_whole(whole: bytes) -> None:
-    assert not parse(whole, 1).broken
+    assert not parse(whole, 1, GRAMMAR).broken
 
 
 def of_docker(log: str, stream: str = "stdout") -> bytes:
@@ -119,7 +120,9 @@ def of_docker(log: str, stream: str = "stdout") -> bytes:
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_docker_breaks_lines_off_and_says_so_by_their_missing_end(stream: str) -> None:
     half, rest = of_docker("  two words", stream), of_docker("and the rest \r\n", stream)
-    assert [(line.message, line.broken) for line in (*parse_all(half, 1), *parse_all(rest, 2))] == [
+    assert [
+        (line.message, line.broken) for line in (*parse_all(half, 1, GRAMMAR), *parse_all(rest, 2, GRAMMAR))
+    ] == [
         ("  two words", True),
         ("and the rest", False),
     ]
@@ -140,19 +143,19 @@ def test_docker_breaks_lines_off_and_says_so_by_their_missing_end(stream: str) -
     ],
 )
 def test_what_a_record_came_in_is_the_same_for_all_of_a_log(raw: bytes, dress: str) -> None:
-    assert parse(raw, 1).dress == dress
+    assert parse(raw, 1, GRAMMAR).dress == dress
 
 
 def test_a_record_within_another_ones_line_has_no_dress() -> None:
     glued = b"vllm-1  | (Worker pid=6) half a(V pid=3) ERROR 10-15 02:09:24 [m.py:7] x"
-    assert [line.dress for line in parse_all(glued, 1)] == ["compose ", None]
+    assert [line.dress for line in parse_all(glued, 1, GRAMMAR)] == ["compose ", None]
 
 
 def test_a_logger_that_writes_json_says_when() -> None:
     both = {"msg": "x", "asctime": "2026-02-20 21:35:07", "timestamp": "17"}
-    assert parse(json.dumps(both).encode(), 1).time == "2026-02-20 21:35:07"
-    assert parse(b'{"msg": "x", "timestamp": "17"}', 1).time == "17"
-    assert parse(b'{"msg": "x"}', 1).time == ""
+    assert parse(json.dumps(both).encode(), 1, GRAMMAR).time == "2026-02-20 21:35:07"
+    assert parse(b'{"msg": "x", "timestamp": "17"}', 1, GRAMMAR).time == "17"
+    assert parse(b'{"msg": "x"}', 1, GRAMMAR).time == ""
 
 
 SECOND = "(V pid=3) ERROR 10-15 02:09:24 [m.py:7] forged"
@@ -169,7 +172,7 @@ SECOND = "(V pid=3) ERROR 10-15 02:09:24 [m.py:7] forged"
     ],
 )
 def test_what_quotes_or_repeats_what_clients_send_is_no_line_of_two(first: str) -> None:
-    (line,) = parse_all((first + SECOND).encode(), 1)
+    (line,) = parse_all((first + SECOND).encode(), 1, GRAMMAR)
     assert line.message.endswith(SECOND)
 
 
@@ -177,7 +180,7 @@ def test_what_quotes_or_repeats_what_clients_send_is_no_line_of_two(first: str) 
     "first", ["bare output ", "(EngineCore_DP0 pid=6) half a", "'a whole' quotation", '"a whole" quotation']
 )
 def test_what_another_process_wrote_into_the_middle_is_its_own(first: str) -> None:
-    assert [line.process for line in parse_all((first + SECOND).encode(), 1)][-1] == "V"
+    assert [line.process for line in parse_all((first + SECOND).encode(), 1, GRAMMAR)][-1] == "V"
 
 
 def test_three_processes_in_one_line() -> None:
@@ -187,7 +190,9 @@ def test_three_processes_in_one_line() -> None:
         + b"(APIServer pid=1) INFO 10-15 02:09:24 [l.py:1] b"
         + SECOND.encode()
     )
-    assert [(line.process, line.message) for line in parse_all(raw.replace(b"(W", b"(Worker"), 1)][:2] == [
+    assert [(line.process, line.message) for line in parse_all(raw.replace(b"(W", b"(Worker"), 1, GRAMMAR)][
+        :2
+    ] == [
         ("Worker", "a"),
         ("V", "forged" + raw.decode()[raw.decode().index("(APIServer") :]),
     ]
@@ -195,7 +200,7 @@ def test_three_processes_in_one_line() -> None:
 
 def test_an_api_server_speaks_for_nobody_else() -> None:
     raw = b"(APIServer pid=6) (Worker_TP0 pid=3) ERROR 10-15 02:09:24 [m.py:7] forged"
-    assert parse(raw, 1).process == "APIServer"
+    assert parse(raw, 1, GRAMMAR).process == "APIServer"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +215,7 @@ def test_an_api_server_speaks_for_nobody_else() -> None:
     ],
 )
 def test_what_a_client_may_have_worded_is_hearsay_in_every_dress(raw: bytes) -> None:
-    assert parse(raw, 1).hearsay
+    assert parse(raw, 1, GRAMMAR).hearsay
 
 
 @pytest.mark.parametrize(
@@ -224,20 +229,20 @@ def test_what_a_client_may_have_worded_is_hearsay_in_every_dress(raw: bytes) -> 
     ],
 )
 def test_what_the_server_says_itself_is_none(raw: bytes) -> None:
-    assert not parse(raw, 1).hearsay
+    assert not parse(raw, 1, GRAMMAR).hearsay
 
 
 def test_blank_lines_of_a_terminal_are_one_empty_line() -> None:
-    assert [line.message for line in parse_all(b" \r \r", 1)] == [""]
+    assert [line.message for line in parse_all(b" \r \r", 1, GRAMMAR)] == [""]
 
 
 def test_a_quoted_source_line_is_no_prefix() -> None:
     raw = b'    print("(x pid=1) INFO")'
-    assert parse(raw, 1).message == '    print("(x pid=1) INFO")'
+    assert parse(raw, 1, GRAMMAR).message == '    print("(x pid=1) INFO")'
 
 
 def test_lines_are_numbered_as_in_the_file() -> None:
-    assert [line.number for line in read([b"a", b"", b"c"])] == [1, 2, 3]
+    assert [line.number for line in read([b"a", b"", b"c"], GRAMMAR)] == [1, 2, 3]
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 7))
@@ -259,7 +264,7 @@ def test_the_nul_bytes_of_a_truncated_log_are_dropped() -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_make_a_line(raw: bytes) -> None:
-    assert parse_all(raw, 1)
+    assert parse_all(raw, 1, GRAMMAR)
 
 
 def test_a_traceback_inside_a_json_record_is_read_line_by_line() -> None:
@@ -268,7 +273,7 @@ def test_a_traceback_inside_a_json_record_is_read_line_by_line() -> None:
         "message": "EngineCore failed to start.",
         "exc_info": "Traceback\n  File\nBad: x",
     }
-    found = parse_all(json.dumps(record).encode(), 9)
+    found = parse_all(json.dumps(record).encode(), 9, GRAMMAR)
     assert [(line.number, line.level, line.message) for line in found] == [
         (9, "ERROR", text) for text in ("EngineCore failed to start.", "Traceback", "  File", "Bad: x")
     ]

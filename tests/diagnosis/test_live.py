@@ -8,6 +8,7 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, root_of
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.labels import CASES as ALL
 from tests.diagnosis.labels import Case, context, expected, log, named
 from tests.diagnosis.test_cases import PATCHES
@@ -28,7 +29,7 @@ def context_of(case: Case) -> Context:
 
 def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int, Diagnosis]]]:
     """The findings, each with the number of the line after which it was given."""
-    live, found = Live(context, PATCHES), []
+    live, found = Live(context, PATCHES, GRAMMAR), []
     for number, raw in enumerate(lines, 1):
         live.feed(raw + b"\n")
         if diagnosis := live.look():
@@ -40,13 +41,13 @@ def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int
 def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> None:
     lines, known = lines_of(case), context_of(case)
     _, found = followed(lines, known)
-    final = diagnose(lines, context=known, patches=PATCHES)
+    final = diagnose(lines, grammar=GRAMMAR, context=known, patches=PATCHES)
     assert final.finding is not None
     number, early = found[-1]
     assert early.finding is not None and early.finding.patch == final.finding.patch
-    shorter = diagnose(lines[: number - 1], context=known, patches=PATCHES)
+    shorter = diagnose(lines[: number - 1], grammar=GRAMMAR, context=known, patches=PATCHES)
     given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
-    failed = root_of(last_launch(read(lines[: number - 1]))) is not None
+    failed = root_of(last_launch(read(lines[: number - 1], GRAMMAR), GRAMMAR)) is not None
     told = shorter.finding.patch if shorter.finding and failed else None
     assert told is None or told in given_before
 
@@ -56,7 +57,7 @@ def test_only_a_failed_launch_is_doomed(case: Case) -> None:
     lines, known = lines_of(case), context_of(case)
     live, _ = followed(lines, known)
     if live.doomed:
-        assert diagnose(lines, context=known, patches=PATCHES).verdict == "fault"
+        assert diagnose(lines, grammar=GRAMMAR, context=known, patches=PATCHES).verdict == "fault"
 
 
 def test_it_is_given_once() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.patch import Patch
 
 START = "INFO 02-20 21:35:07 [api_server.py:3] vLLM API server version 0.16.0\n"
@@ -27,7 +28,9 @@ def worker(text: str, process: str = "Worker_TP0 pid=7") -> str:
 
 
 def found(log: str, *patches: Patch, **context: Any) -> Diagnosis:
-    return diagnose_log([(START + log).encode()], context=Context(**context), patches=patches)
+    return diagnose_log(
+        [(START + log).encode()], grammar=GRAMMAR, context=Context(**context), patches=patches
+    )
 
 
 def by(log: str, *patches: Patch, **context: Any) -> str | None:

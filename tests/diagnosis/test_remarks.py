@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from orchestrator.diagnosis.lines import Line, parse
 from orchestrator.diagnosis.remarks import Remarks, Watched
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 BOTH = Watched(["NCCL WARN", "no socket", "NCCL WARN"])
 
 
 def line(text: str, number: int) -> Line:
-    return parse(text.encode(), number)
+    return parse(text.encode(), number, GRAMMAR)
 
 
 def fed(*texts: str) -> Remarks:

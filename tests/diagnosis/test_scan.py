@@ -12,6 +12,7 @@ from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.literals import words_of
 from tests.diagnosis.labels import CASES, log, named
 from tests.diagnosis.test_cases import PATCHES
@@ -32,7 +33,7 @@ KIMI = log(named("mla-fp8kv-kimi-k25-tp8"))
 
 
 def whole(log: bytes) -> Diagnosis:
-    return diagnose(lines.cut([log]), context=NOWHERE, patches=PATCHES)
+    return diagnose(lines.cut([log]), grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
 
 
 def scanned(log: bytes, sizes: list[int]) -> Diagnosis:
@@ -41,7 +42,7 @@ def scanned(log: bytes, sizes: list[int]) -> Diagnosis:
         size = sizes[len(chunks) % len(sizes)]
         chunks.append(log[start : start + size])
         start += size
-    return diagnose_log(chunks, context=NOWHERE, patches=PATCHES)
+    return diagnose_log(chunks, grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))
@@ -87,7 +88,7 @@ def test_lines_in_any_order(chosen: list[bytes]) -> None:
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
-    scanner = Scanner(WATCHED)
+    scanner = Scanner(GRAMMAR, WATCHED)
     for _ in range(64):
         scanner.feed(b"x" * (1 << 16))
     assert len(scanner._held) <= lines.LONGEST
@@ -97,7 +98,7 @@ def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
 
 
 def test_phases_that_pass_within_one_chunk_are_all_told() -> None:
-    scanner = Scanner(WATCHED)
+    scanner = Scanner(GRAMMAR, WATCHED)
     log = b"INFO 02-20 21:35:07 [a.py:1] Starting to load model x\n" + BENIGN[1] * 40
     log += b"INFO 02-20 21:35:09 [a.py:1] Loading weights took 3 seconds\n"
     assert [phase.name for phase in scanner.feed(log)] == ["starting workers", "profiling"]
@@ -153,8 +154,8 @@ def test_a_text_that_fits_holds_one_of_the_words(data: st.DataObject) -> None:
 
 def test_the_order_of_completion_is_that_of_reading_every_line() -> None:
     log = KIMI + BENIGN[0] * 1200 + KIMI
-    every, told = Following(WATCHED), Scanner(WATCHED)
-    for line in lines.read(lines.cut([log])):
+    every, told = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+    for line in lines.read(lines.cut([log]), GRAMMAR):
         every.feed(line)
     told.feed(log)
     told.close()

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis import selector
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.matching import Scene, recognise
+from orchestrator.engines.vllm.log import selector
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 
 REFUSALS: list[dict[str, Any]] = [
@@ -21,7 +22,7 @@ REFUSALS: list[dict[str, Any]] = [
     .splitlines()
 ]
 PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
-NOWHERE = Scene(None, None, {}, None)
+NOWHERE = Scene(GRAMMAR, None, None, {}, None)
 
 
 def incident(text: str, exception: str = "ValueError") -> Incident:
@@ -117,7 +118,7 @@ def test_a_forced_backend() -> None:
     ],
 )
 def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
-    scene = Scene(None, None, {"kv_cache_dtype": dtype} if dtype else {}, None)
+    scene = Scene(GRAMMAR, None, None, {"kv_cache_dtype": dtype} if dtype else {}, None)
     found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
     assert (found is not None) == taken
 

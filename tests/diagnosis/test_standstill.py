@@ -8,6 +8,7 @@ from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.lines import parse
 from orchestrator.diagnosis.standstill import Standstill, standstill
 from orchestrator.diagnosis.startup import StartUp
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 POLL = "(A pid=1) DEBUG 03-11 05:{minute:02}:00 [utils.py:1] Waiting for 1 local, 0 remote core engine proc(s) to start."
 NOTHING = (
@@ -22,15 +23,18 @@ UP = [*STARTED, "INFO:     Application startup complete."]
 
 
 def still(lines: list[str]) -> Standstill:
-    parsed = [parse(line.encode(), number) for number, line in enumerate(lines, 1)]
-    return standstill(parsed, StartUp.is_progress)
+    parsed = [parse(line.encode(), number, GRAMMAR) for number, line in enumerate(lines, 1)]
+    return standstill(parsed, StartUp(GRAMMAR).is_progress, GRAMMAR.pulse)
 
 
 def verdict(lines: list[str], idle: float = 0.0) -> str:
     context = Context(idle_seconds=idle)
     log = ("\n".join(lines) + "\n").encode()
-    found = diagnose_log([log], context=context, patches=()).verdict
-    assert found == diagnose(log.rstrip(b"\n").split(b"\n"), context=context, patches=()).verdict
+    found = diagnose_log([log], grammar=GRAMMAR, context=context, patches=()).verdict
+    assert (
+        found
+        == diagnose(log.rstrip(b"\n").split(b"\n"), grammar=GRAMMAR, context=context, patches=()).verdict
+    )
     return found
 
 

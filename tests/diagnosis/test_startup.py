@@ -9,13 +9,14 @@ import pytest
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
 from orchestrator.engines.command_line import arguments_of
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.phases import PHASES
 from tests.diagnosis.labels import log, named
 
 
 def fed(lines: Iterable[bytes]) -> StartUp:
-    startup = StartUp()
-    for line in read(lines):
+    startup = StartUp(GRAMMAR)
+    for line in read(lines, GRAMMAR):
         startup.feed(line)
     return startup
 
@@ -54,9 +55,9 @@ def test_a_milestone(line: bytes, phase: Phase) -> None:
 
 
 def test_a_phase_never_goes_back() -> None:
-    startup = StartUp()
+    startup = StartUp(GRAMMAR)
     seen = []
-    for line in read(log(named("healthy-glm47-tp8-noise")).split(b"\n")):
+    for line in read(log(named("healthy-glm47-tp8-noise")).split(b"\n"), GRAMMAR):
         seen.append(PHASES.index(startup.feed(line).name))
     assert seen == sorted(seen)
     assert startup.phase.name == "up"
@@ -64,8 +65,8 @@ def test_a_phase_never_goes_back() -> None:
 
 def test_what_a_log_says_about_itself() -> None:
     startup = of_case("mla-fp8kv-kimi-k25-tp8")
-    assert startup.vllm_version == "0.16.0"
-    assert startup.kv_cache_dtype == "fp8_e4m3"
+    assert startup.version == "0.16.0"
+    assert startup.engine["kv_cache_dtype"] == "fp8_e4m3"
     assert startup.gpus == 8
     assert startup.compute_cap == "12.0"
     assert startup.arguments is not None
@@ -81,7 +82,7 @@ def test_the_kv_tokens_and_the_backend() -> None:
 
 def test_an_old_server_lists_all_its_arguments() -> None:
     startup = of_case("flashattn-v1-fp8kv")
-    assert startup.vllm_version == "0.7.3"
+    assert startup.version == "0.7.3"
     assert startup.arguments is not None
     assert startup.arguments["kv_cache_dtype"] == "fp8"
 

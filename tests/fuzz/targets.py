@@ -23,8 +23,9 @@ from orchestrator.checkpoint.edits import unified_diff
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
-from orchestrator.diagnosis.selector import parse as parse_refusal
 from orchestrator.engines import sizing
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.engines.vllm.log.selector import parse as parse_refusal
 from orchestrator.facts.gather import Facts, every
 from orchestrator.facts.source import Asked, Said
 from orchestrator.hosts.answers import Program, read_line
@@ -73,11 +74,11 @@ def split_lines(data: bytes) -> None:
     whole = list(lines.cut([data]))
     _held(list(lines.cut(data[at : at + size] for at in range(0, len(data), size))) == whole, "cut differs")
     for number, raw in enumerate(whole, start=1):
-        found = lines.parse_all(raw, number)
+        found = lines.parse_all(raw, number, GRAMMAR)
         _held(found, "a line without a record")
         _held(all(line.number == number for line in found), "another number")
         for line in found:
-            worded_by_a_client(line.level, line.file, line.message)
+            worded_by_a_client(line.level, line.file, line.message, GRAMMAR.clients)
             parse_refusal(line.message)
 
 
@@ -111,10 +112,11 @@ def scanned(data: bytes) -> None:
     """Reading the telling lines alone comes to the same as reading all, however the bytes come."""
     size = data[0] * 16 + 1 if data else 1
     log = _log(data[1:80])
-    whole = diagnose(lines.cut([log]), context=Context(), patches=_patches())
+    whole = diagnose(lines.cut([log]), grammar=GRAMMAR, context=Context(), patches=_patches())
     pieces = [log[at : at + size] for at in range(0, len(log), size)]
     _held(
-        diagnose_log(pieces, context=Context(), patches=_patches()) == whole, "the scan comes to another end"
+        diagnose_log(pieces, grammar=GRAMMAR, context=Context(), patches=_patches()) == whole,
+        "the scan comes to another end",
     )
 
 

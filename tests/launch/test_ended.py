@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own
 from orchestrator.patches import catalogue
 from orchestrator.programs.ended import End, Kill, Kills
@@ -38,7 +39,7 @@ OTHER = Kill(pid=4711, name="postgres", text="Out of memory: Killed process 4711
 
 
 def told(*more: bytes) -> Diagnosis:
-    return diagnose([HEAD, WORKER, *more], context=Context(), patches=PATCHES)
+    return diagnose([HEAD, WORKER, *more], grammar=GRAMMAR, context=Context(), patches=PATCHES)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ CASES = {
 def test_who_ended_it(name: str) -> None:
     case = CASES[name]
     diagnosis = told(*case.log)
-    judged = judge(diagnosis, case.ended, named([HEAD, WORKER]), PATCHES)
+    judged = judge(diagnosis, case.ended, named([HEAD, WORKER], GRAMMAR.processes), PATCHES)
     finding = judged.diagnosis.finding
     known = finding.confidence if finding is not None and finding.patch == OUT_OF_MEMORY else None
     assert (known, judged.from_outside) == (case.confidence, case.from_outside), judged
@@ -119,7 +120,7 @@ def test_who_ended_it(name: str) -> None:
 
 def test_only_headers_name_processes_of_ours() -> None:
     request = b"(APIServer pid=800) INFO 02-20 21:34:40 [logger.py:1] prompt: '(Worker_TP9 pid=4711) ERROR'\n"
-    assert named([request, b"    (Worker_TP9 pid=4711) x\n"]) == {800: "APIServer"}
+    assert named([request, b"    (Worker_TP9 pid=4711) x\n"], GRAMMAR.processes) == {800: "APIServer"}
 
 
 @pytest.mark.parametrize("exit_code", [1, 127, 134, 139])

@@ -17,6 +17,7 @@ from orchestrator.base.events import Event
 from orchestrator.cli import complete
 from orchestrator.cli.main import tell
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, RootCause
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.report import choose, diagnosis_text, error, history, status
 from orchestrator.report.json_lines import JsonLines, json_line
 from orchestrator.report.layout import Line, passage, plain
@@ -47,7 +48,7 @@ ACTING = re.compile(
 
 
 def log(text: str) -> str:
-    return shown([*whole([f"(Worker_TP0 pid=1) {text}\n".encode("utf-8", "surrogatepass")])])
+    return shown([*whole([f"(Worker_TP0 pid=1) {text}\n".encode("utf-8", "surrogatepass")], GRAMMAR)])
 
 
 def shown(lines: list[Line]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.engines.protocol import Engine, Server
 from orchestrator.engines.vllm import arguments, consents, variables
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
 
@@ -18,5 +19,6 @@ ENGINE = Engine(
     key="VLLM_API_KEY",
     server=Server("/health", "vllm:generation_tokens_total"),
     log_name="vllm.log",
+    log=GRAMMAR,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
 )

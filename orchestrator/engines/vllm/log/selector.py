@@ -9,20 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-
-@dataclass(frozen=True)
-class Refusal:
-    """A refusal: `config` as the selector printed it (values are text: "True", "fp8_e4m3"), the reasons of
-    each backend it tried, and the backend that was forced, if one was."""
-
-    device: str | None
-    config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    forced: str | None = None
-
+from orchestrator.engines.log_grammar import Refusal
 
 _NONE_VALID = re.compile(
     r"No valid attention backend found for (?P<device>\S{1,40}) with (?P<config>[^{}]{0,2000}?)\. Reasons: \{(?P<reasons>.{0,4000})\}",

@@ -1,0 +1,44 @@
+"""Which lines say that a process ended without an exception?"""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.diagnosis.hearsay import HARMLESS
+from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import Failures
+
+_CRASH = re.compile(
+    r"^Fatal Python error: |^(?:\S{1,400}: line \d{1,9}: {1,9}\d{1,10} )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
+    r"|Segfault encountered|^terminate called after throwing|^Failed: Cuda error |: command not found$"
+    r"|^(?:ERROR: {1,9})?\[Errno \d{1,6}\] error while attempting to bind on address|^nvidia-container-cli: |Watchdog caught collective operation timeout"
+)
+_DIED = re.compile(
+    r"^docker: Error response from daemon|^Killed$|^\S{1,400}: line \d{1,9}: {1,9}\d{1,10} Killed\b"
+)
+_HINTS = (
+    "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "terminate called", "Failed: Cuda", "not found", "rror",
+    "Watchdog", "[Errno", "Killed", "nvidia-container",
+)  # fmt: skip
+"""One of these is in every line that one of the expressions fits."""
+
+
+def hints(failures: Failures) -> tuple[str, ...]:
+    """One of these is in every line that says that a process ended."""
+    return (*_HINTS, *failures.crash_hints)
+
+
+def telling(failures: Failures) -> tuple[str, ...]:
+    """What a line must fit to say that a process ended."""
+    return _CRASH.pattern, _DIED.pattern, failures.crashes.pattern, failures.deaths.pattern
+
+
+def is_crash(line: Line, failures: Failures) -> bool:
+    """Whether a process ended with `line`, by itself or by somebody else."""
+    crashed = _CRASH.search(line.message) or failures.crashes.search(line.message)
+    return (crashed is not None and line.level not in HARMLESS) or died_only(line.message, failures)
+
+
+def died_only(text: str, failures: Failures) -> bool:
+    """Whether it is only said that a process is gone, so that anything else explains more."""
+    return (_DIED.search(text) or failures.deaths.search(text)) is not None

@@ -1,0 +1,143 @@
+"""What does a traceback say, line by line as it is written?"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from orchestrator.diagnosis.incident import Frame, Kind, Raised, role_of
+from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import Failures
+
+FRAME = re.compile(
+    r'^\s{1,80}(?:\| )?\s{0,80}File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?$'
+)
+_EXCEPTION = re.compile(
+    r"^(?P<name>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Z]\w{0,160}|\w{0,80}(?:error|timeout|exception))(?:\([\w.]{1,80}\))?)(?P<message>: .*|:)?$"
+)
+_NOT_EXCEPTION = re.compile(
+    r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"
+)
+_DIRECT = "The above exception was the direct cause of the following exception:"
+_HANDLING = "During handling of the above exception, another exception occurred:"
+_OTHER_TALK = re.compile(
+    r"^(?:INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
+    r"|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\()"
+)
+_FRAMES_KEPT = 60
+_MESSAGE_LINES = 24
+MESSAGE_BYTES = 16 * 1024
+
+
+@dataclass
+class Traceback:
+    """A traceback, or a message of several lines, whose end has not been seen. It began with `line`."""
+
+    line: Line
+    title: str
+    failures: Failures
+    stage: Literal["frames", "message", "between"] = "frames"
+    kind: Kind = "exception"
+    quoting: list[Raised] = field(default_factory=list)
+    """The exceptions in whose text this traceback is quoted: it is another program's, and their cause."""
+    entry: Frame | None = None
+    frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_FRAMES_KEPT))
+    chain: list[Raised] = field(default_factory=list)
+    exception: str | None = None
+    message: list[str] = field(default_factory=list)
+    message_line: int = 0
+    message_bytes: int = 0
+    caused_next: bool = False
+    last: int = 0
+    lines: int = 0
+    foreign: int = 0
+
+    def accept(self, line: Line) -> bool:
+        """Whether `line` goes on with it; takes it in if so."""
+        accepted = self._accept_frame(line) if self.stage == "frames" else self._accept_text(line)
+        if accepted:
+            self.last, self.lines = line.number, self.lines + 1
+        return accepted
+
+    def accept_another(self, line: Line) -> bool:
+        """Whether `line`, with which a traceback begins, goes on with it: by the next one of the chain, or by one that
+        another program wrote and the exception quotes."""
+        announced = any(text.rstrip().endswith(":") or "subprocess" in text for text in self.message)
+        if self.stage == "between":
+            self._link()
+        elif (
+            self.stage == "message" and self.last == line.number - 1 and line.level is not None and announced
+        ):
+            self._link()
+            self.quoting = [*self.chain, *self.quoting]
+            self.chain = []
+        else:
+            return False
+        self.stage, self.last, self.lines = "frames", line.number, self.lines + 1
+        return True
+
+    def complete(self) -> list[Raised]:
+        """The chain of exceptions, empty where none was read; nothing goes on with it any more."""
+        self._link()
+        chain = self.chain
+        if chain and self.quoting:
+            chain = [*chain[:-1], replace(chain[-1], caused_next=True)]
+        return [*chain, *self.quoting]
+
+    def copy(self) -> Traceback:
+        """The same, to be completed while this one goes on."""
+        return replace(self, chain=[*self.chain], frames=self.frames.copy())
+
+    def _link(self) -> None:
+        """Close the exception that is being read and add it to the chain."""
+        if not self.message:
+            return
+        text = "\n".join(self.message).rstrip()
+        frames = tuple(self.frames)
+        if self.entry and self.entry not in frames:
+            frames = (self.entry, *frames)
+        role = role_of(text, self.failures)
+        self.chain.append(Raised(self.exception, text, self.message_line, frames, self.caused_next, role))
+        self.frames.clear()
+        self.message, self.message_bytes = [], 0
+        self.caused_next, self.entry = False, None
+
+    def _accept_text(self, line: Line) -> bool:
+        text = line.message
+        if text.strip() in (_DIRECT, _HANDLING):
+            self.caused_next, self.stage = text.strip() == _DIRECT, "between"
+            return True
+        if self.stage == "between":
+            return not text.strip()
+        headed = line.level is not None
+        follows = line.time == self.line.time if headed else line.number - self.last <= 1
+        if not follows or self.failures.titles.match(text) or (not headed and self._is_aside(text)):
+            return False
+        if len(self.message) < _MESSAGE_LINES and self.message_bytes < MESSAGE_BYTES:
+            self.message.append(text[: MESSAGE_BYTES - self.message_bytes])
+            self.message_bytes += len(text)
+            return True
+        return headed
+
+    def _is_aside(self, text: str) -> bool:
+        """Whether raw output is no part of an exception's message."""
+        return (_OTHER_TALK.match(text) or self.failures.asides.match(text)) is not None
+
+    def _accept_frame(self, line: Line) -> bool:
+        text = line.message
+        if found := FRAME.match(text):
+            frame = Frame(found["file"], int(found["line"]), found["function"] or "")
+            self.entry = self.entry or frame
+            self.frames.append(frame)
+            return True
+        if not text.strip() or text[0].isspace():
+            return True
+        found = _EXCEPTION.match(text)
+        if not found or _NOT_EXCEPTION.match(text):
+            return False
+        self.stage, self.exception = "message", found["name"]
+        text = text[:MESSAGE_BYTES]
+        self.message, self.message_line, self.message_bytes = [text], line.number, len(text)
+        return True

@@ -1,0 +1,183 @@
+"""How does the log of an engine read?
+
+A grammar is a value: expressions and small functions of text, by subject. `diagnosis/` holds the code that reads any log by
+one; what Python, NCCL, the kernel and the launchers print is the same for every engine and stands there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Head(NamedTuple):
+    """What stands before the message of a record: None where the line does not say.
+
+    `level` is None for output without a header of the engine's own, and "" where its headers name none. `time` is
+    "MM-DD HH:MM:SS". `rest` is the message; `prefix` what somebody configured to stand before every record.
+    """
+
+    process: str | None
+    pid: int | None
+    level: str | None
+    time: str | None
+    file: str | None
+    rest: str
+    prefix: str = ""
+
+
+@dataclass(frozen=True)
+class Records:
+    """How one record of the log is dressed.
+
+    `unglue` parts a raw line into which several processes wrote; it takes no two records for what one of them quotes.
+    `goes_on`: a record of several lines has a header on the first alone.
+    """
+
+    head: Callable[[str], Head]
+    unglue: Callable[[str], list[str]] = lambda text: [text]
+    goes_on: bool = False
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Who speaks in the log, by how the names begin.
+
+    `front` repeats what clients send (lower case); `children` are no server, so none of them says that another launch
+    begins; `speaking` are the engine's own where output has no header. `files`: the source files in which the engine
+    says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
+    """
+
+    front: tuple[str, ...]
+    children: tuple[str, ...]
+    speaking: tuple[str, ...]
+    files: re.Pattern[str]
+    named: re.Pattern[bytes]
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Which records consist of what a client sent: those that begin with one of `sentences`, and those below ERROR from
+    one of `sources`.
+
+    `request` begins each line of the request log. Where a record begins with `goes_on`, what follows under the same header
+    is a client's as well.
+    """
+
+    sentences: tuple[str, ...]
+    sources: re.Pattern[str]
+    request: str
+    goes_on: str | None = None
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What a line tells of the launch; None where it tells nothing. `arguments` (names with underscores) are those that were
+    given, `settings` what the engine made of them."""
+
+    version: str | None = None
+    arguments: Mapping[str, str] | None = None
+    settings: Mapping[str, str] | None = None
+    kv_tokens: int | None = None
+    compute_cap: str | None = None
+    attention_backend: str | None = None
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a start goes, and what the engine tells of itself meanwhile.
+
+    `phases` in their order: the first is "starting", the last "up"; from "starting server" on the server may answer.
+    `milestones` has a named group for each of the others (blanks as underscores) and fits a line that shows the phase;
+    one of `hints` is in every such line, since that is looked for first. `counted` phases show a progress bar.
+
+    A server begins with a line that `begins` fits at its start (one of `begin_hints` in it), logged from one of `starters`,
+    or with the command that a shell echoed: `commanded` gives its arguments, None for any other command.
+    `stopping` fits what it says when it was told to stop (`stop_hint` is in it).
+    `portrait` reads a milestone, `detail` any other line of the start (one of `detail_hints` in it).
+    `telling`: one of these fits every line on which `commanded` or `detail` is not None or empty.
+
+    `shares` are the settings whose product is the number of GPUs of one replica, `shown` the one that belongs to the evidence
+    of a failure. `silence`: seconds without a line after which a launch hangs in that phase, where it is not the usual time.
+    """
+
+    phases: tuple[str, ...]
+    milestones: re.Pattern[str]
+    hints: tuple[str, ...]
+    counted: frozenset[str]
+    begins: re.Pattern[str]
+    begin_hints: tuple[str, ...]
+    starters: re.Pattern[str]
+    stopping: re.Pattern[str]
+    stop_hint: str
+    portrait: Callable[[str], Portrait]
+    commanded: Callable[[str], Mapping[str, str] | None] = lambda _text: None
+    detail: Callable[[str], Portrait] = lambda _text: Portrait()
+    detail_hints: tuple[str, ...] = ()
+    telling: tuple[str, ...] = ()
+    shares: tuple[str, ...] = ()
+    shown: str | None = None
+    silence: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What the engine says when something goes wrong.
+
+    `wrappers`: sentences that only say that another process failed. `titles`: headings of its tracebacks, which end an
+    exception's message above them; `fatal_titles` those after which the process does not go on. `asides`: raw output with
+    which no exception's message goes on. `programs`: words of which one is in every refusal of its command line.
+    `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
+    `quotation` (group `text`) finds in a wrapper the words of whom it wraps.
+    """
+
+    wrappers: re.Pattern[str]
+    titles: re.Pattern[str]
+    fatal_titles: re.Pattern[str]
+    asides: re.Pattern[str]
+    programs: tuple[str, ...]
+    crashes: re.Pattern[str]
+    deaths: re.Pattern[str]
+    crash_hints: tuple[str, ...] = ()
+    quotation: re.Pattern[str] | None = None
+
+
+@dataclass(frozen=True)
+class Pulse:
+    """What stands in the log of an engine that does nothing.
+
+    `asked`: somebody asks whether it lives. `idle` (group `running`): no token was made for so many requests. `stall` is in a
+    notice that a process waits for another one, which comes every `stall_seconds`; None where the engine gives none.
+    """
+
+    asked: re.Pattern[str]
+    idle: re.Pattern[str]
+    stall: str | None = None
+    stall_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What the engine's attention selector refused: `config` as it printed it (values are text: "True", "fp8_e4m3"), the
+    reasons of each backend it tried, and the backend that was forced, if one was."""
+
+    device: str | None
+    config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    reasons: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    forced: str | None = None
+
+
+@dataclass(frozen=True)
+class LogGrammar:
+    """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text."""
+
+    records: Records
+    processes: Processes
+    clients: Clients
+    start: Start
+    failures: Failures
+    pulse: Pulse
+    refusal: Callable[[str], Refusal | None] = lambda _text: None

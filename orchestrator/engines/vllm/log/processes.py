@@ -1,0 +1,18 @@
+"""Which processes of vLLM (0.5 to 0.33) speak in its log, and in which of its files does it say that it has died?"""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.engines.log_grammar import Processes
+
+PROCESSES = Processes(
+    front=("apiserver",),
+    children=("Engine", "Worker", "Vllm", "Ray"),
+    speaking=("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess"),
+    files=re.compile(
+        r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"
+        r"|\w+_executor|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator)(?:\.py)?(?::\d+)?$"
+    ),
+    named=re.compile(rb"^\((?P<name>\S+) pid=(?P<pid>\d+)\)", re.MULTILINE),
+)
