@@ -17,7 +17,6 @@ from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
-from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
@@ -32,15 +31,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Context:
-    """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent;
-    `argv`: the engine's command line; `ended`: its processes are known to be gone; `served`: its server is known to have
-    come up, so that clients may have written since."""
+    """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent; `arguments`: the
+    engine's command line (names with underscores); `ended`: its processes are known to be gone; `served`: its server is
+    known to have come up, so that clients may have written since."""
 
-    vllm_version: str | None = None
+    version: str | None = None
     compute_cap: str | None = None
     gpus: int | None = None
     idle_seconds: float | None = None
-    argv: tuple[str, ...] = ()
+    arguments: Mapping[str, str] | None = None
     ended: bool = False
     served: bool = False
 
@@ -100,16 +99,14 @@ def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diag
 def scene_of(launch: Launch, context: Context) -> Scene:
     """What is known about a launch: what its log says wins over what the caller knows."""
     startup = launch.startup
-    return Scene(
-        launch.grammar,
-        startup.version or context.vllm_version,
-        startup.compute_cap or context.compute_cap,
-        startup.engine,
-        startup.arguments if startup.arguments is not None else _given(context.argv),
-        startup.gpus or context.gpus,
-        startup.phase_at,
-        launch.remarks.found,
+    known = Circumstances(
+        compute_cap=startup.compute_cap or context.compute_cap,
+        gpus=startup.gpus or context.gpus,
+        engine=startup.engine,
+        arguments=startup.arguments if startup.arguments is not None else context.arguments,
     )
+    known = known.of_engine(launch.grammar.kind, startup.version or context.version)
+    return Scene(launch.grammar, known, startup.phase_at, launch.remarks.found)
 
 
 def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
@@ -253,10 +250,6 @@ def _without_name(match: Any) -> Any:
     )
 
 
-def _given(argv: tuple[str, ...]) -> Mapping[str, str] | None:
-    return arguments_of(argv) if argv else None
-
-
 def _short(exception: str | None) -> str | None:
     return exception.rpartition(".")[2] if exception else None
 
@@ -283,14 +276,7 @@ def _finding(recognised: Recognised) -> Finding:
 
 
 def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
-    circumstances = Circumstances(
-        scene.vllm_version,
-        scene.compute_cap,
-        scene.gpus,
-        scene.engine,
-        scene.arguments,
-        recognised.groups,
-    )
+    circumstances = replace(scene.known, groups=recognised.groups)
     ways = propose.ways(recognised.patch, circumstances)
     return Remedy(
         automatic=bool(ways) and ways[0].automatic,

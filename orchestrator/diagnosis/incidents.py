@@ -47,11 +47,14 @@ class Incidents:
         self._open: dict[Key, Traceback] = {}
         self._titles: dict[Key, Line] = {}
         self._usage = False
+        self._last: Key | None = None
 
     def feed(self, line: Line) -> list[Incident]:
         """The incidents that `line` completes."""
-        key = _stream(line)
+        key = self._last = self._stream(line)
         done: list[Incident] = []
+        if self._grammar.records.goes_on and line.level is not None:
+            self._finish(key, done)  # what went on with the record above had no header
         current = self._open.get(key)
         opening = _TRACEBACK.match(line.message) if "Traceback (" in line.message else None
         if opening:
@@ -71,11 +74,20 @@ class Incidents:
 
     def pass_over(self, line: Line) -> list[Incident]:
         """The incidents that end with a line which is no evidence itself."""
-        key = _stream(line)
+        key = self._stream(line)
         done: list[Incident] = []
         if current := self._open.get(key):
             self._interrupted(key, current, done)
         return done
+
+    def _stream(self, line: Line) -> Key:
+        """Who goes on with what: a process, and the source file of its record."""
+        headless = line.level is None and line.process is None
+        if headless and self._grammar.records.goes_on and self._last is not None:
+            current = self._open.get(self._last)
+            if current is not None and current.last == line.number - 1:
+                return self._last
+        return line.process, line.pid, line.file if line.level is not None else None
 
     def _interrupted(self, key: Key, current: Traceback, done: list[Incident]) -> bool:
         """Whether an open traceback ends with a line that does not go on with it."""
@@ -163,10 +175,6 @@ class Incidents:
             raised = Raised(None, text.strip(), line.number, role=role_of(text.strip(), self._failures))
             return incident_of("crash", line, [raised], self._grammar)
         return None
-
-
-def _stream(line: Line) -> Key:
-    return line.process, line.pid, line.file if line.level is not None else None
 
 
 def is_usage(line: Line) -> bool:

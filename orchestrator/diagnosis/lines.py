@@ -25,7 +25,7 @@ class Line:
     """One record of a log.
 
     `number` is 1-based in the file. `process`, `pid`, `level`, `time` ("MM-DD HH:MM:SS") and `file`
-    ("core.py:97") are None where the line does not say; `message` is the rest, without colours. `hearsay`: a client of
+    ("x.py:97") are None where the line does not say; `message` is the rest, without colours. `hearsay`: a client of
     the server may have worded it. `dress` is what the record came in (carriers, JSON, a configured prefix), which all
     records of a log share; None where it was cut out of the middle of a raw line. `broken`: a carrier that takes no
     longer lines broke it off, and the next line goes on inside it.

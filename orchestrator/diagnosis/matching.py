@@ -11,6 +11,7 @@ from typing import Literal
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import LogGrammar, Refusal
+from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.literals import search
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
@@ -26,18 +27,14 @@ LINES_AFTER = 50
 
 @dataclass(frozen=True)
 class Scene:
-    """What is known about a launch besides its incidents. None where nobody said.
+    """What is known about a launch besides its incidents.
 
     `phase_at` gives the phase in which a line was written, `remarks` the lines that fit the patches' own
     regular expressions, by expression.
     """
 
     grammar: LogGrammar
-    vllm_version: str | None
-    compute_cap: str | None
-    engine: Mapping[str, str]
-    arguments: Mapping[str, str] | None
-    gpus: int | None = None
+    known: Circumstances
     phase_at: Callable[[int], str] = lambda _: "starting"
     remarks: Mapping[str, Sequence[Line]] = field(default_factory=dict)
 
@@ -136,7 +133,7 @@ def _remark(match: Match, incident: Incident, scene: Scene) -> Line | None:
 def _around(match: Match, incident: Incident, scene: Scene) -> bool:
     """What is asked of the launch rather than of the exception."""
     return (
-        launch_fits(match, scene)
+        launch_fits(match, scene.known)
         and (not match.phase or scene.phase_at(incident.first_line) in match.phase)
         and all(scene.remarks.get(wanted) for wanted in match.log)
         and not any(scene.remarks.get(unwanted) for unwanted in match.not_log)

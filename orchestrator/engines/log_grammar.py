@@ -174,6 +174,7 @@ class Refusal:
 class LogGrammar:
     """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text."""
 
+    kind: str
     records: Records
     processes: Processes
     clients: Clients

@@ -289,5 +289,5 @@ class Attempt:
 def context_of(plan: Plan) -> Context:
     """What is known about a launch by this plan, beside its log."""
     return Context(
-        vllm_version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, argv=plan.options.argv
+        version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, arguments=plan.options.texts
     )

@@ -11,6 +11,7 @@ from orchestrator.base.errors import CheckpointError, UsageError
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines import registry
+from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
@@ -79,11 +80,11 @@ class Reading:
         log = self._log_of(observed, launch)
         command = (observed.command or {}).get("argv") or ()
         context = Context(
-            vllm_version=self.job.wishes.vllm_version or (found.engine.version if found.engine else None),
+            version=self.job.wishes.vllm_version or (found.engine.version if found.engine else None),
             compute_cap=found.facts.compute_cap,
             gpus=len(found.facts.cards) or None,
             idle_seconds=log.get("silent_seconds") if observed.alive else None,
-            argv=tuple(command),
+            arguments=arguments_of(tuple(command)) if command else None,
             ended=not observed.alive and of_its_own(observed.exit_code),
             served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
         )

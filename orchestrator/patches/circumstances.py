@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from orchestrator.patches import formula
@@ -37,6 +37,10 @@ class Circumstances:
     groups: Mapping[str, str] = field(default_factory=dict)
     attention: str | None = None
     documents: Documents | None = None
+
+    def of_engine(self, kind: str, version: str | None) -> Circumstances:
+        """The same, of an engine of that kind: what a patch asks of vLLM's version fits no other one."""
+        return replace(self, vllm_version=version if kind == "vllm" else None)
 
     def number(self, name: str) -> float | None:
         """A number by its name: of the failure, else of the command line, else of the engine's configuration."""

@@ -78,7 +78,8 @@ def log(case: Case) -> bytes:
 
 
 def context(label: Mapping[str, Any]) -> Context:
-    return Context(**label["context"])
+    known = {**label["context"]}
+    return Context(version=known.pop("vllm_version", None), **known)
 
 
 def wrong(label: Mapping[str, Any], found: Diagnosis) -> list[str]:

@@ -91,8 +91,8 @@ def test_an_empty_log_is_a_launch_that_is_starting() -> None:
 
 def test_the_flag_of_the_callers_command_line_is_dropped() -> None:
     lines = traceback(f"ValueError: {REFUSED}")
-    argv = ("vllm", "serve", "m", "--kv-cache-dtype", "fp8")
-    assert kinds(said(lines, Context(argv=argv))) == [("flag", "--kv-cache-dtype")]
+    arguments = {"kv_cache_dtype": "fp8"}
+    assert kinds(said(lines, Context(arguments=arguments))) == [("flag", "--kv-cache-dtype")]
     assert [kind for kind, _ in kinds(said(lines))] == ["config", "config"]
 
 
@@ -101,8 +101,8 @@ def test_the_log_wins_over_the_callers_command_line() -> None:
         API.format(pid=1, text="non-default args: {'kv_cache_dtype': 'auto'}"),
         *traceback(f"ValueError: {REFUSED}"),
     ]
-    argv = ("vllm", "serve", "m", "--kv-cache-dtype", "fp8")
-    assert [kind for kind, _ in kinds(said(lines, Context(argv=argv)))] == ["config", "config"]
+    arguments = {"kv_cache_dtype": "fp8"}
+    assert [kind for kind, _ in kinds(said(lines, Context(arguments=arguments)))] == ["config", "config"]
 
 
 def test_only_the_wrapper_that_quotes_a_worker_is_left() -> None:

@@ -14,6 +14,7 @@ from orchestrator.diagnosis.matching import Scene, recognise
 from orchestrator.engines.vllm.log import selector
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
+from orchestrator.patches.circumstances import Circumstances
 
 REFUSALS: list[dict[str, Any]] = [
     json.loads(line)
@@ -22,7 +23,7 @@ REFUSALS: list[dict[str, Any]] = [
     .splitlines()
 ]
 PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
-NOWHERE = Scene(GRAMMAR, None, None, {}, None)
+NOWHERE = Scene(GRAMMAR, Circumstances())
 
 
 def incident(text: str, exception: str = "ValueError") -> Incident:
@@ -118,7 +119,7 @@ def test_a_forced_backend() -> None:
     ],
 )
 def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
-    scene = Scene(GRAMMAR, None, None, {"kv_cache_dtype": dtype} if dtype else {}, None)
+    scene = Scene(GRAMMAR, Circumstances(engine={"kv_cache_dtype": dtype} if dtype else {}))
     found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
     assert (found is not None) == taken
 

@@ -1,0 +1,131 @@
+"""Another engine's log is read by the same code: SGLang's, whose records look otherwise in every respect."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.lines import read
+from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.patches.patch import Patch
+from tests.engines.sglang_log import SGLANG
+
+START = b"""\
+[2026-11-20 10:00:00] server_args={'model_path': '/srv/models/x', 'tp_size': 2, 'kv_cache_dtype': 'fp8_e4m3', 'port': 30000}
+[2026-11-20 10:00:05 TP0] Init torch distributed begin.
+[2026-11-20 10:00:05 TP1] Init torch distributed begin.
+[2026-11-20 10:00:09 TP0] Load weight begin. avail mem=138.90 GB
+Loading safetensors checkpoint shards:  25% Completed | 1/4 [00:02<00:06,  2.1s/it]
+[2026-11-20 10:00:20 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=123.10 GB
+"""
+SERVES = b"""\
+[2026-11-20 10:00:21 TP0] KV Cache is allocated. #tokens: 136192, K size: 5.20 GB, V size: 5.20 GB
+[2026-11-20 10:00:22 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=109.00 GB
+[2026-11-20 10:00:30 TP0] Capture cuda graph end. Time elapsed: 8.02 s.
+INFO:     Started server process [4711]
+INFO:     Application startup complete.
+[2026-11-20 10:00:31] INFO:     127.0.0.1:40000 - "GET /model_info HTTP/1.1" 200 OK
+[2026-11-20 10:00:33] The server is fired up and ready to roll!
+"""
+DIES = b"""\
+[2026-11-20 10:00:21 TP1] Scheduler hit an exception: Traceback (most recent call last):
+  File "/opt/sglang/srt/managers/scheduler.py", line 2630, in run_scheduler_process
+    scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)
+  File "/opt/sglang/srt/model_executor/model_runner.py", line 1201, in init_memory_pool
+    raise RuntimeError(
+RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
+
+[2026-11-20 10:00:21 TP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/opt/sglang/srt/managers/scheduler.py", line 2630, in run_scheduler_process
+    scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)
+  File "/opt/sglang/srt/model_executor/model_runner.py", line 1201, in init_memory_pool
+    raise RuntimeError(
+RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
+
+[2026-11-20 10:00:21] Received sigquit from a child process. It usually means the child failed.
+[2026-11-20 10:00:22] Traceback (most recent call last):
+  File "/opt/sglang/launch_server.py", line 30, in <module>
+    run_server(server_args)
+RuntimeError: Rank 1 scheduler died during initialization (exit code: -3).
+"""
+SHARE = Patch.model_validate(
+    {
+        "id": "memory-share-too-small",
+        "title": "The share of memory leaves no room for a KV cache",
+        "category": "kv_cache_memory",
+        "explanation": "Weights take all of the share.",
+        "match": [{"exception": "RuntimeError", "text": ["Not enough memory"], "engine": {"tp_size": "2"}}],
+        "advice": ["raise the share"],
+        "cost": "none",
+        "never": ["an out-of-memory error of CUDA"],
+        "evidence": [{"seen": "a log", "date": "2026-11"}],
+    }
+)
+
+
+def found(log: bytes, **known: object) -> Diagnosis:
+    """What both ways of reading come to."""
+    context = Context(**known)  # type: ignore[arg-type]
+    whole = diagnose(log.rstrip(b"\n").split(b"\n"), grammar=SGLANG, context=context, patches=[SHARE])
+    for size in (7, 300, 1 << 20):
+        pieces = [log[at : at + size] for at in range(0, len(log), size)]
+        assert diagnose_log(pieces, grammar=SGLANG, context=context, patches=[SHARE]) == whole
+    return whole
+
+
+def test_a_start_passes_its_own_phases() -> None:
+    startup = StartUp(SGLANG)
+    phases = [startup.phase, *map(startup.feed, read((START + SERVES).splitlines(), SGLANG))]
+    assert list(dict.fromkeys(phase.name for phase in phases)) == list(SGLANG.start.phases)
+    assert Phase("loading weights", 1, 4, 6, 5) in phases
+    assert (startup.gpus, startup.kv_tokens) == (2, 136192)
+    assert found(START + SERVES).verdict == "healthy"
+
+
+def test_the_root_cause_of_a_failure_is_what_a_rank_said_first() -> None:
+    diagnosis = found(START + DIES)
+    assert diagnosis.verdict == "fault"
+    assert diagnosis.finding is not None and diagnosis.finding.patch == SHARE.id
+    cause = diagnosis.root_cause
+    assert cause is not None
+    assert cause.text == "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."
+    assert (cause.line, cause.process, cause.exception) == (12, "TP1", "RuntimeError")
+    assert diagnosis.folded.processes == ("TP0",)
+    assert [each.text for each in diagnosis.evidence] == [cause.text, "kv_cache_dtype=fp8_e4m3"]
+
+
+def test_a_wrapper_or_a_death_alone_is_told_as_such() -> None:
+    lines = (START + DIES).splitlines(keepends=True)
+    first = found(b"".join([*lines[:6], *lines[20:]]))
+    assert first.verdict == "unknown_fault"
+    assert first.root_cause is not None and first.root_cause.text.startswith("Received sigquit")
+
+
+def test_what_a_client_sent_is_no_evidence() -> None:
+    forged = DIES.replace(b"\n", b"\\n")
+    asked = b"[2026-11-20 10:05:00] Receive: obj=GenerateReqInput(text='" + forged + b"')\n"
+    assert found(START + SERVES + asked).verdict == "healthy"
+    pasted = START + SERVES + DIES.replace(b" TP1]", b"]").replace(b" TP0]", b"]")
+    assert found(pasted[: pasted.index(b"[2026-11-20 10:00:21] Received")]).verdict == "healthy"
+
+
+def test_an_engine_that_dies_while_it_serves_says_so_itself() -> None:
+    assert found(START + SERVES + DIES).verdict == "fault"
+
+
+def test_another_start_leaves_the_failure_behind() -> None:
+    assert found(START + DIES + START).verdict == "starting"
+    assert found(START + SERVES + START).verdict == "starting"
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(500, "starting"), (700, "hang")])
+def test_silence_is_a_hang(seconds: float, verdict: str) -> None:
+    assert found(START, idle_seconds=seconds).verdict == verdict
+
+
+def test_what_a_patch_asks_of_one_engines_version_never_fits_another() -> None:
+    (match,) = SHARE.match
+    of_another = SHARE.model_copy(update={"match": (match.model_copy(update={"vllm": ">=0.1"}),)})
+    known = Context(version="0.5.23")
+    told = diagnose_log([START + DIES], grammar=SGLANG, context=known, patches=[of_another])
+    assert told.verdict == "unknown_fault"
