@@ -8,7 +8,7 @@ from orchestrator.loop.healthy import tell_healthy
 from orchestrator.loop.leftovers import names_what_lives
 from orchestrator.loop.repair import Repairing
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Goal, differing
+from orchestrator.plan.plan import Goal
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course
@@ -107,14 +107,15 @@ class Deployment(Repairing):
 
     def _tell(self, ended: Course) -> None:
         """The closing lines. A launch that was found in place and stays may differ from what is asked for now."""
-        observed = ended.plan.survey.observed
-        if isinstance(ended.steps[0], Confirm):
-            for difference in differing(ended.plan, observed.command):
+        first = ended.steps[0]
+        if isinstance(first, Confirm):
+            for difference in first.differences:
                 self.job.report.emit(
                     "warning",
                     f"the running launch differs: {difference}; deploy restart {self.job.again} applies it",
                 )
-        tell_healthy(self.job, running=observed.endpoint if ended.only_asks else None)
+        running = ended.plan.survey.observed.endpoint if ended.only_asks else None
+        tell_healthy(self.job, running=running)
 
 
 def _no_lock() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
-from orchestrator.plan.plan import Plan
+from orchestrator.plan.plan import Plan, differing
 from orchestrator.steps.smoke import asking
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
@@ -18,8 +18,15 @@ class Confirm(Step):
     plan: Plan
 
     @property
+    def differences(self) -> tuple[str, ...]:
+        """In what it differs from what would be started now."""
+        return differing(self.plan, self.plan.survey.observed.command)
+
+    @property
     def effects(self) -> Effects:
-        return Effects((asking(self.plan),))
+        stays = f"nothing else: launch {self.plan.survey.observed.launch} serves and stays as it is"
+        differs = (f"it differs from what is asked: {difference}" for difference in self.differences)
+        return Effects((asking(self.plan), stays, *differs))
 
     def do(self, work: Work) -> Onward:
         survey, job = self.plan.survey, work.job

@@ -1,0 +1,102 @@
+"""What is done after a failure, and when it is the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.base.errors import BudgetSpent, UnknownFailure
+from orchestrator.base.limits import Limits
+from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.job import Job
+from orchestrator.launch.failure import Failure
+from orchestrator.launch.watch import Seen
+from orchestrator.loop.repair import Repairing, _before
+from orchestrator.plan.change import Change
+from orchestrator.steps.course import Course, course
+from orchestrator.survey.survey import Survey
+from tests.jobs import PATCHES, Answering, Told, job
+from tests.steps.doing import plan
+from tests.surveys import survey
+
+PATCH = next(patch for patch in PATCHES if patch.id == "gpu-memory-not-free")
+STARTED = {"action": "launch", "launch": 1}
+UNKNOWN = {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": None}
+
+
+def failure(launch: int = 1) -> Failure:
+    return Failure(launch, Seen("exited", exit_code=1), Diagnosis(verdict="unknown_fault"))
+
+
+class Held:
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def require(self) -> None: ...
+
+    def doing(self, what: str) -> None:
+        self.told.append(what)
+
+
+class Failing(Repairing):
+    """Its lists fail so often before one ends well."""
+
+    def __init__(self, asked: Job, found: Survey, *failures: Failure) -> None:
+        super().__init__(asked)
+        self.found = found
+        self.failures = list(failures)
+        self.repaired: list[tuple[int, bool]] = []
+
+    def _survey(self) -> Survey:
+        return self.found
+
+    def _carry_out(self, course: Course, lock: Any) -> Failure | Course:
+        return self.failures.pop(0) if self.failures else course
+
+
+class Counting(Failing):
+    def _repair(self, failure: Failure, goal: Any, lock: Any, *, launch_anyway: bool) -> None:
+        self.repaired.append((failure.launch, launch_anyway))
+
+
+def test_every_failure_is_repaired_until_a_list_ends_well() -> None:
+    held, asked = Held(), job()
+    failing = Counting(asked, survey(), failure(1), failure(2))
+    ended = failing._until_healthy(course(asked, plan(), "up"), held)  # type: ignore[arg-type]
+    assert [step.name for step in ended.steps] == ["patch", "launch", "watch", "smoke"]
+    assert failing.repaired == [(1, False), (2, False)]
+    assert held.told == ["repairing launch 1", "repairing launch 2"]
+
+
+def repair(found: Survey, asked: Job, *, launch_anyway: bool = False) -> None:
+    Failing(asked, found)._repair(failure(), "up", Held(), launch_anyway=launch_anyway)  # type: ignore[arg-type]
+
+
+def test_a_failure_that_no_patch_knows_is_the_end_and_is_told() -> None:
+    told = Told()
+    with pytest.raises(UnknownFailure):
+        repair(survey(journal=[STARTED, UNKNOWN]), job(Answering(), told))
+    assert [event.kind for event in told.events] == ["finding"]
+
+
+def test_an_old_one_that_a_person_may_have_mended_is_launched_again_within_the_budget() -> None:
+    found = survey(journal=[STARTED, UNKNOWN])
+    repair(found, job(), launch_anyway=True)
+    with pytest.raises(BudgetSpent) as raised:
+        repair(found, job(limits=Limits(max_attempts=1)), launch_anyway=True)
+    assert raised.value.code == "attempts_spent"
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        (Change(patch=PATCH, why="finding", evidence=""), ["clean"]),
+        (Change(patch=PATCH, why="finding", evidence="", cleanups=("compile_cache",)), ["clean", "clean"]),
+        (Change(patch=PATCH, why="finding", evidence="", redownloads=("*",)), ["clean", "discard"]),
+    ],
+)
+def test_a_remedy_stops_and_cleans_before_it_sets(change: Change, names: list[str]) -> None:
+    steps = _before(plan(survey(journal=[STARTED])), change, 1)
+    assert [step.name for step in steps] == names
+    assert all(step.as_json()["effects"] for step in steps)
