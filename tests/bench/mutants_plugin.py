@@ -12,8 +12,13 @@ from orchestrator.patches import literals
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """One labelled log in three, since each is read thousands of times; by the name alone, so that whoever runs a test
-    by its name keeps what the whole run kept."""
-    out = {each for each in items if "::test_case[" in each.nodeid and zlib.crc32(each.name.encode()) % 3}
+    by its name keeps what the whole run kept. And none whose name pytest does not find again (two backslashes in it):
+    asking for it fails, and every change would seem to be noticed."""
+    out = {
+        each
+        for each in items
+        if ("::test_case[" in each.nodeid and zlib.crc32(each.name.encode()) % 3) or r"\\" in each.nodeid
+    }
     config.hook.pytest_deselected(items=[*out])
     items[:] = [each for each in items if each not in out]
 
