@@ -135,3 +135,51 @@ def test_megabytes_are_edited_with_the_numbers_as_they_were() -> None:
 
 def test_not_a_number_is_read_as_python_reads_it() -> None:
     assert math.isnan(json_spans.value(b'{"a": NaN}', name="x")["a"])
+
+
+@pytest.mark.parametrize(
+    ("before", "path", "after"),
+    [
+        (b"{}", ("a",), b'{"a": 1}'),
+        (b'{"b": 2}', ("a",), b'{"a": 1, "b": 2}'),
+        (b'{\n  "b": 2\n}', ("a",), b'{\n  "a": 1,\n  "b": 2\n}'),
+        (b'{"x": [{"b": 2}]}', ("x", 0, "a"), b'{"x": [{"a": 1, "b": 2}]}'),
+        (b'{"x": [7, 8]}', ("x", 1), b'{"x": [7, 1]}'),
+    ],
+)
+def test_a_new_member_stands_first_and_takes_the_layout_of_the_others(
+    before: bytes, path: json_spans.Path, after: bytes
+) -> None:
+    assert json_spans.put(before, path, 1, name="x") == after
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (("list", "a"), "config.json has no room for a new 'a' there"),
+        (("list", 7), "config.json has no room for a new 7 there"),
+        (("missing", "a"), "config.json has no 'missing' where one was expected"),
+        (("list", "0", "a"), "config.json has no '0' where one was expected"),
+        (("twice", "a"), "config.json, line 1 column 25: 'twice' stands twice in one object"),
+    ],
+)
+def test_where_nothing_can_be_put_is_told_with_the_files_name(path: json_spans.Path, message: str) -> None:
+    before = b'{"list": [{}], "twice": 1, "twice": {}}'
+    with pytest.raises(CheckpointError) as caught:
+        json_spans.put(before, path, 1, name="config.json")
+    assert caught.value.code == "config_broken"
+    assert message.partition(", line")[0] in caught.value.message
+    assert message.rpartition(": ")[2] in caught.value.message
+
+
+def test_what_is_no_json_is_not_written() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        json_spans.put(b'{"a": 1}', ("a",), math.nan, name="x")
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_the_deepest_document_is_read_and_one_level_more_is_not(opening: bytes, closing: bytes) -> None:
+    deepest = json_spans.DEEPEST
+    json_spans.decode(opening * deepest + b"1" + closing * deepest, name="x")
+    with pytest.raises(CheckpointError, match=f"nested too deeply to be read, more than {deepest} levels"):
+        json_spans.decode(opening * (deepest + 1) + b"1" + closing * (deepest + 1), name="x")

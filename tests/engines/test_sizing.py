@@ -114,3 +114,72 @@ def test_the_longest_context_fits(total: float, weights: int, kv: int, context: 
     assert longest % sizing.BLOCK == 0
     assert fit(**numbers, context=longest).verdict == "fits"  # type: ignore[arg-type]
     assert fit(**numbers, context=longest + sizing.BLOCK).verdict != "fits"  # type: ignore[arg-type]
+
+
+MIB = 2**20
+
+
+def card(context: int, **other: Any) -> sizing.Fit:
+    """100 GiB of which 90 may be taken, 40 by weights: 45 are left safely, 48 at best; a token takes a MiB."""
+    given = {"memory_gib": 100.0, "weights_bytes": 40 * sizing.GIB, "kv_bytes_per_token": MIB, **other}
+    return fit(**given, context=context, utilisation=0.9, overhead=Overhead(optimistic=2.0, safe=5.0))
+
+
+def test_a_judgement_is_told_with_its_numbers_and_where_it_turns() -> None:
+    assert card(45 * 1024) == sizing.Fit(
+        verdict="fits",
+        reason="context 46080 needs 45.0 GiB of KV cache, 45.0 GiB are left",
+        context=46080,
+        max_model_len=46080,
+        weights_gib_per_gpu=40.0,
+        kv_bytes_per_token=MIB,
+        needed_gib=45.0,
+        safe_gib=45.0,
+        optimistic_gib=48.0,
+        memory_gib=100.0,
+        utilisation=0.9,
+    )
+    assert (card(45 * 1024 + 1).verdict, card(48 * 1024).verdict) == ("borderline", "borderline")
+    assert card(48 * 1024).reason == (
+        "context 49152 needs 48.0 GiB of KV cache, 45.0 to 48.0 GiB are left; context 46080 fits"
+    )
+    assert card(48 * 1024 + 1).verdict == "does_not_fit"
+    assert card(64 * 1024).reason == (
+        "context 65536 needs 64.0 GiB of KV cache, at most 48.0 GiB are left; context 46080 fits"
+    )
+
+
+def test_weights_that_leave_nothing_leave_no_context_to_name() -> None:
+    full = card(16, weights_bytes=88 * sizing.GIB)
+    assert (full.verdict, full.max_model_len) == ("does_not_fit", None)
+    assert full.reason == "the weights leave no room for a KV cache: more GPUs, or a smaller quantisation"
+    tight = card(16, weights_bytes=87 * sizing.GIB)
+    assert (tight.verdict, tight.max_model_len) == ("borderline", None)
+    assert tight.reason == "context 16 needs 0.0 GiB of KV cache, -2.0 to 1.0 GiB are left"
+    assert card(16, weights_bytes=85 * sizing.GIB - 16 * MIB).max_model_len == sizing.BLOCK
+    assert card(16, weights_bytes=85 * sizing.GIB - 15 * MIB).max_model_len is None
+
+
+def test_what_is_not_known_is_named_and_the_rest_is_told() -> None:
+    nothing = card(4096, memory_gib=None, weights_bytes=None, kv_bytes_per_token=None)
+    assert nothing.reason == (
+        "not known: the GPU's memory, the size of the weights, the KV cache's bytes a token"
+    )
+    partly = card(4096, memory_gib=None)
+    assert (partly.verdict, partly.reason) == ("unknown", "not known: the GPU's memory")
+    assert (partly.weights_gib_per_gpu, partly.kv_bytes_per_token, partly.context) == (40.0, MIB, 4096)
+    half = card(4096, kv_bytes_per_token=None)
+    assert (half.memory_gib, half.utilisation, half.max_model_len) == (100.0, 0.9, None)
+
+
+def test_a_model_over_two_ranks_pays_for_what_each_of_them_repeats() -> None:
+    whole = 40 * sizing.GIB
+    assert sizing.weights_gib_per_gpu(whole, gpus=1, replicated_bytes=None) == 40.0
+    assert sizing.weights_gib_per_gpu(whole, gpus=2, replicated_bytes=None) == pytest.approx(20.5)
+    assert sizing.weights_gib_per_gpu(whole, gpus=2, replicated_bytes=10 * sizing.GIB) == 25.0
+    assert card(90 * 1024, context_parallel=2).needed_gib == 45.0
+
+
+def test_heads_that_ranks_cannot_share_evenly_are_rounded_down_to_whole_ones() -> None:
+    three = {"layers": 1, "kv_heads": 3, "head_dim": 2, "bytes_each": 1}
+    assert sizing.gqa_bytes_per_token(**three, tensor=2) == 4
