@@ -48,8 +48,8 @@ class Room:
 
 ROOMS: Mapping[str, Room] = {
     "diagnosis": Room(
-        files=("diagnosis/**/*.py",),
-        but=("scan.py", "gate.py", "live.py", "hearsay.py"),
+        files=("diagnosis/**/*.py", "engines/vllm/log/*.py"),
+        but=tuple(f"diagnosis/{name}.py" for name in ("scan", "gate", "live", "hearsay")),
         tests=("diagnosis/test_*.py",),
         slow=(
             *(f"diagnosis/test_{name}.py" for name in ("hostile", "live", "properties", "scan")),
@@ -77,7 +77,9 @@ ROOMS: Mapping[str, Room] = {
     "plan": Room(files=("plan/**/*.py",), tests=("plan/**/test_*.py",)),
     "checkpoint": Room(files=("checkpoint/**/*.py",), tests=("checkpoint/**/test_*.py",)),
     "journal": Room(files=("survey/journal.py",), tests=("survey/test_journal.py",)),
-    "engines": Room(files=("engines/**/*.py",), tests=("engines/**/test_*.py",)),
+    "engines": Room(
+        files=("engines/**/*.py",), but=("engines/vllm/log/*.py",), tests=("engines/**/test_*.py",)
+    ),
     "launch": Room(
         files=("launch/vigil.py", "launch/ended.py"),
         tests=("launch/test_vigil.py", "launch/test_ended.py"),
@@ -105,8 +107,9 @@ class Result:
 
 def files(room: Room) -> list[Path]:
     """Those of a room, relative to the tree's root."""
-    found = {path for pattern in room.files for path in (ROOT / "orchestrator").glob(pattern)}
-    return sorted(path.relative_to(ROOT) for path in found if path.name not in (*room.but, "__init__.py"))
+    here = ROOT / "orchestrator"
+    wanted, others = ({path for one in each for path in here.glob(one)} for each in (room.files, room.but))
+    return sorted(path.relative_to(ROOT) for path in wanted - others if path.name != "__init__.py")
 
 
 def settings(room: Room, file: Path) -> str:
@@ -142,7 +145,7 @@ def run(room: str, file: Path, *, jobs: int, until: float, keep: Path) -> Result
         os.chdir(folder)  # where mutmut looks for all that it reads
         environment = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache"}
         command = [sys.executable, "-m", "mutmut", "run", "--max-children", str(jobs)]
-        name = f"{room}-{file.stem}"
+        name = f"{room}-{file.parent.name}-{file.stem}"
         with (keep / f"{name}.log").open("wb") as log:
             mutmut = subprocess.Popen(
                 command, env=environment, stdout=log, stderr=log, start_new_session=True
@@ -203,7 +206,7 @@ def main() -> None:
         own = [(file, result) for (of, file), result in zip(todo, results, strict=True) if of == room]
         print(f"{room:30}{sum((result for _, result in own), Result())}")
         for file, result in own:
-            print(f"  {file.name:28}{result}")
+            print(f"  {'/'.join(file.parts[-2:]):28}{result}")
     print(f"{'all':30}{sum(results, Result())}\nlogs and survivors: {keep}")
 
 
