@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 
@@ -119,3 +120,50 @@ def test_texts_made_of_its_own_words_do_not_keep_a_shipped_expression_busy() -> 
             began = time.process_time()
             compiled.search(text)
             assert time.process_time() - began < ENOUGH_SECONDS, (where, text[:80])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "power"),
+    [
+        ("word", 1),
+        ("^word.*end", 1),
+        ("word.*end", 2),
+        ("(?m)^word.*end", 2),  # many lines, many beginnings
+        ("^a+b", 1),
+        ("a+b", 2),
+        ("^a*b*c", 1),  # the next letter decides
+        ("^a*a*b", 2),
+        ("^[a-b]*[c-d]*x", 1),
+        ("^[a-c]*[c-d]*x", 2),
+        (r"^\d*\s*x", 1),
+        (r"^\d*\w*x", 2),
+        ("^a*A*x", 1),
+        ("(?i)^a*A*x", 2),
+        ("^(?i:a*)A*x", 2),
+        ("(?i)^k*K*x", 2),  # as is the Kelvin sign
+        ("^é*é*x", 2),
+        (r"^é*\w*x", 2),
+        ("^[a-z]*[y-é]*x", 2),
+        ("^(?:ab)*(?:cd)*x", 1),
+        ("^(?:a|b)*x", 1),
+        ("^(?:a*b)*x", 1),
+        ("^.*.*.*x", 3),
+        ("^(?=a*)a*x", 1),
+        ("^a{9}a*x", 1),
+        ("^[^a]*a*x", 2),  # an x may be of the first part or the last
+    ],
+)
+def test_how_the_steps_grow_with_the_text(pattern: str, power: int) -> None:
+    longer, shorter = most_steps(pattern, 6000), most_steps(pattern, 3000)
+    assert math.log2(longer / shorter) == pytest.approx(power, abs=0.05)
+
+
+def test_a_word_that_may_stand_in_few_places_is_cheaper_to_go_on_from() -> None:
+    costs = [most_steps(f"{word}.*x", 3000) for word in ("aaaa", "abab", "abcd")]
+    assert [round(costs[0] / cost) for cost in costs] == [1, 2, 4]
+
+
+def test_a_bounded_part_costs_the_same_in_any_text() -> None:
+    bounded = [most_steps("^a{0,9}a{0,9}x", length) - length for length in (3000, 6000)]
+    assert bounded[1] - bounded[0] == pytest.approx(3000, abs=10)
+    assert most_steps("^a{0,9}a{0,9}x", 3000) > most_steps("^a{0,4}a{0,4}x", 3000)
