@@ -8,7 +8,7 @@ from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
 from orchestrator.patches.patch import Patch
-from tests.engines.sglang_log import SGLANG
+from tests.engines.second.sglang.log import SGLANG
 
 START = b"""\
 [2026-11-20 10:00:00] server_args={'model_path': '/srv/models/x', 'tp_size': 2, 'kv_cache_dtype': 'fp8_e4m3', 'port': 30000}

@@ -1,0 +1,65 @@
+"""What is SGLang, as an engine among others?"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from orchestrator.engines.consents import ConsentRules
+from orchestrator.engines.module_options import ModuleOptions
+from orchestrator.engines.protocol import Engine, Server
+from orchestrator.engines.rules import ArgumentRules, VariableRules
+from orchestrator.engines.sizing import Overhead
+from orchestrator.facts.source import Package
+from tests.engines.second.sglang.log import SGLANG
+
+
+@dataclass(frozen=True)
+class SglangOptions(ModuleOptions):
+    """The options of SGLang's server."""
+
+    engine = "SGLang"
+    module = "sglang.launch_server"
+    model_option = "model-path"
+    tensor_option = "tp-size"
+    pipeline_option = "pp-size"
+    data_option = "dp-size"
+    context_option = "context-length"
+    share_option = "mem-fraction-static"
+    kv_dtype_option = "kv-cache-dtype"
+    rules = ConsentRules()
+
+    def code_beside(self) -> tuple[str, ...]:
+        return ()
+
+    def not_taken(self, version: str) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def context_parallel(self) -> int:
+        return 1
+
+    def memory_share(self, version: str | None) -> float:
+        return self.number(self.share_option) or 0.85
+
+    def overhead(self, version: str | None) -> Overhead:
+        return Overhead(optimistic=2.0, safe=4.0)
+
+    @property
+    def sizes_its_cache(self) -> bool:
+        return "max-total-tokens" in self.given
+
+
+ENGINE = Engine(
+    kind="sglang",
+    title="SGLang",
+    package=Package(("sglang",), "sglang"),
+    arguments=ArgumentRules(reserved={"model-path": "set model.repository and checkpoint.folder instead"}),
+    variables=VariableRules(own=re.compile(r"(?:SGLANG|NCCL|TORCH)_\w+"), dropped_only=re.compile(r"(?!)")),
+    consents=SglangOptions.rules,
+    launched=SglangOptions.of,
+    key="SGLANG_API_KEY",
+    server=Server("/ready", "sglang:generation_tokens_total"),
+    log_name="sglang.log",
+    log=SGLANG,
+)

@@ -1,0 +1,88 @@
+"""Another engine is a folder: it is deployed, diagnosed and stopped without a line changed elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator import engines
+from orchestrator.engines import registry
+from tests import stand_in
+from tests.deployments import Case
+from tests.hub import Hub
+from tests.sshd import Settings, Sshd
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def second(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    repositories: Path,
+    start_sshd: Callable[[Settings], Sshd],
+) -> Iterator[Case]:
+    """A deployment of a playbook that asks for the second engine, on a host that has it and no other."""
+    monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(HERE)])
+    registry.kinds.cache_clear()
+    environment = stand_in.make(tmp_path / "env", version="")
+    (packages,) = environment.folder.glob("lib/*/site-packages")
+    (packages / "sglang").mkdir()
+    (packages / "sglang" / "__init__.py").touch()
+    shutil.copy(HERE / "launch_server.py", packages / "sglang")
+    (packages / "sglang-0.5.23.dist-info").mkdir()
+    (packages / "sglang-0.5.23.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: sglang\nVersion: 0.5.23\n"
+    )
+    server = start_sshd(Settings(environment={"PATH": environment.path}))
+    with Hub(repositories) as hub:
+        case = Case("second", server, environment, hub, tmp_path)
+        case.content["engine"] = {"kind": "sglang", "version": ">=0.5", "python": environment.python}
+        case.write()
+        yield case
+        case.deploy("stop", "PLAYBOOK")
+    registry.kinds.cache_clear()
+    registry.get.cache_clear()
+
+
+def test_it_is_deployed_asked_read_and_stopped(second: Case) -> None:
+    left = second.deploy("PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    (result,) = left.of("result")
+    assert result["healthy"] is True
+    phases = [event["phase"] for event in left.of("progress") if "phase" in event]
+    assert phases[-1] == "up"
+    log = second.deploy("logs", "PLAYBOOK")
+    assert "fired up and ready to roll" in log.out
+    assert (second.state / "launches/1/sglang.log").exists()
+    again = second.deploy("PLAYBOOK", "--json")
+    assert again.code == 0
+    assert second.actions().count("launch") == 1
+    assert second.deploy("stop", "PLAYBOOK").code == 0
+
+
+def test_its_plan_speaks_its_options(second: Case) -> None:
+    left = second.deploy("plan", "PLAYBOOK", "--json")
+    assert left.code == 0, left.out + left.err
+    (plan,) = left.events
+    assert plan["engine"]["kind"] == "sglang"
+    assert plan["engine"]["version"] == "0.5.23"
+    command = plan["command"]
+    assert command[1:3] == ["-m", "sglang.launch_server"]
+    assert command[command.index("--context-length") + 1] == "256"
+    assert plan["predictions"] == []
+
+
+def test_its_failure_is_read_to_the_root(second: Case) -> None:
+    second.content["environment"] = {"HF_ENDPOINT": second.hub.endpoint, "SECOND_FAULT": "memory"}
+    second.write()
+    left = second.deploy("PLAYBOOK", "--json")
+    assert left.code == 7, left.out + left.err
+    (finding,) = left.of("finding")
+    root = finding["diagnosis"]["root_cause"]
+    assert "Not enough memory. Please try to increase --mem-fraction-static" in root["text"]
+    assert (root["process"], root["exception"]) == ("TP0", "RuntimeError")
+    assert [record["result"] for record in second.journal() if record["action"] == "outcome"] == ["failed"]
