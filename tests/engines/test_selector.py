@@ -1,34 +1,13 @@
-"""Refusals as the selectors of 32 vLLM releases wrote them for compute capability 12.0."""
+"""What the selectors of 32 vLLM releases refused for compute capability 12.0, read back."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.incident import Incident, Raised
-from orchestrator.diagnosis.matching import Scene, recognise
 from orchestrator.engines.vllm.log import selector
-from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
-
-REFUSALS: list[dict[str, Any]] = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "selector" / "refusals.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
-PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
-NOWHERE = Scene(GRAMMAR, Circumstances())
-
-
-def incident(text: str, exception: str = "ValueError") -> Incident:
-    raised = Raised(exception, text, 1)
-    return Incident("exception", "initiating", "Worker_TP0", 1, "ERROR", "", (raised,), 1, 1, 1)
+from tests.engines.refusals import FORCED, REFUSALS
 
 
 @pytest.mark.parametrize(
@@ -45,16 +24,6 @@ def test_what_was_asked_for_is_read_back(refusal: dict[str, Any]) -> None:
     assert found.config["use_sparse"] == str(refusal["sparse"])
     assert ("TRITON_MLA" in found.reasons) == refusal["mla"]
     assert all(reason and "[" not in reason for reasons in found.reasons.values() for reason in reasons)
-
-
-@pytest.mark.parametrize(
-    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
-)
-def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict[str, Any]) -> None:
-    wanted = (
-        refusal["mla"] and not refusal["sparse"] and refusal["kv_cache_dtype"].startswith(("fp8", "nvfp4"))
-    )
-    assert (recognise(PATCHES, incident(refusal["text"]), NOWHERE) is not None) == wanted
 
 
 def test_there_are_refusals_to_take_and_to_leave() -> None:
@@ -93,9 +62,6 @@ def test_a_sentence_that_ends_in_a_known_reason_is_one_reason() -> None:
     )
 
 
-FORCED = "Selected backend AttentionBackendEnum.{} is not valid for this configuration. Reason: {}"
-
-
 def test_a_forced_backend() -> None:
     found = selector.parse(
         FORCED.format("TRITON_MLA", "['kv_cache_dtype not supported', \"it's, so to say, no\"]")
@@ -103,25 +69,6 @@ def test_a_forced_backend() -> None:
     assert found is not None
     assert found.forced == "TRITON_MLA"
     assert found.reasons == {"TRITON_MLA": ("kv_cache_dtype not supported", "it's, so to say, no")}
-
-
-@pytest.mark.parametrize(
-    ("backend", "reasons", "dtype", "taken"),
-    [
-        ("TRITON_MLA", "['kv_cache_dtype not supported']", "fp8_e4m3", True),
-        ("FLASH_ATTN_MLA", "['kv_cache_dtype not supported']", "nvfp4", True),
-        ("TRITON_MLA", "['kv_cache_dtype not supported']", "bfloat16", False),
-        ("TRITON_MLA", "['kv_cache_dtype not supported']", None, False),
-        ("FLASHMLA", "['kv_cache_dtype not supported', 'compute capability not supported']", "fp8", False),
-        ("FLASHMLA_SPARSE", "['kv_cache_dtype not supported']", "fp8", False),
-        ("FLASHINFER_MLA_SPARSE_SM120", "['kv_cache_dtype not supported']", "fp8", False),
-        ("FLASHINFER", "['kv_cache_dtype not supported']", "fp8", False),
-    ],
-)
-def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
-    scene = Scene(GRAMMAR, Circumstances(engine={"kv_cache_dtype": dtype} if dtype else {}))
-    found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
-    assert (found is not None) == taken
 
 
 def test_anything_else_is_no_refusal() -> None:

@@ -1,0 +1,52 @@
+"""Which refusals of an attention selector a patch takes for its own, and which it leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.diagnosis.incident import Incident, Raised
+from orchestrator.diagnosis.matching import Scene, recognise
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches import catalogue
+from orchestrator.patches.circumstances import Circumstances
+from tests.engines.refusals import FORCED, REFUSALS
+
+PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
+NOWHERE = Scene(GRAMMAR, Circumstances())
+
+
+def incident(text: str, exception: str = "ValueError") -> Incident:
+    raised = Raised(exception, text, 1)
+    return Incident("exception", "initiating", "Worker_TP0", 1, "ERROR", "", (raised,), 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
+)
+def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict[str, Any]) -> None:
+    wanted = (
+        refusal["mla"] and not refusal["sparse"] and refusal["kv_cache_dtype"].startswith(("fp8", "nvfp4"))
+    )
+    assert (recognise(PATCHES, incident(refusal["text"]), NOWHERE) is not None) == wanted
+
+
+@pytest.mark.parametrize(
+    ("backend", "reasons", "dtype", "taken"),
+    [
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", "fp8_e4m3", True),
+        ("FLASH_ATTN_MLA", "['kv_cache_dtype not supported']", "nvfp4", True),
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", "bfloat16", False),
+        ("TRITON_MLA", "['kv_cache_dtype not supported']", None, False),
+        ("FLASHMLA", "['kv_cache_dtype not supported', 'compute capability not supported']", "fp8", False),
+        ("FLASHMLA_SPARSE", "['kv_cache_dtype not supported']", "fp8", False),
+        ("FLASHINFER_MLA_SPARSE_SM120", "['kv_cache_dtype not supported']", "fp8", False),
+        ("FLASHINFER", "['kv_cache_dtype not supported']", "fp8", False),
+    ],
+)
+def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
+    scene = Scene(GRAMMAR, Circumstances(engine={"kv_cache_dtype": dtype} if dtype else {}))
+    found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
+    assert (found is not None) == taken
