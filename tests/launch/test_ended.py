@@ -10,7 +10,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own
+from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
 from orchestrator.patches import catalogue
 from orchestrator.programs.ended import End, Kill, Kills
 
@@ -131,3 +131,50 @@ def test_an_engine_that_ended_itself(exit_code: int) -> None:
 @pytest.mark.parametrize("exit_code", [None, 0, 129, 130, 137, 143])
 def test_an_engine_that_somebody_ended(exit_code: int | None) -> None:
     assert not of_its_own(exit_code)
+
+
+def test_a_finding_may_be_doubted_unless_it_is_certain() -> None:
+    ledger = told(*LEDGER)
+    assert ledger.finding is None
+    assert open_to_doubt(ledger)
+    likely = judge(told(), end(machine=1, kernel=None, group=None), {}, PATCHES).diagnosis
+    certain = judge(told(), end(group=1), {}, PATCHES).diagnosis
+    assert (open_to_doubt(likely), open_to_doubt(certain)) == (True, False)
+
+
+def test_memory_that_ran_out_is_a_fault_which_a_person_mends() -> None:
+    judged = judge(told(*WRAPPER), end(exit_code=1, group=1), {}, PATCHES).diagnosis
+    before = told(*WRAPPER)
+    assert before.root_cause is not None
+    assert judged.root_cause is not None
+    assert (judged.verdict, judged.root_cause.line, judged.root_cause.process) == (
+        "fault",
+        before.root_cause.line,
+        None,
+    )
+    assert judged.remedy is not None
+    assert (judged.remedy.automatic, judged.remedy.actions) == (False, ())
+    named_one = judge(told(), end(kernel=(OTHER, OURS)), {812: "Worker_TP0"}, PATCHES)
+    assert named_one.diagnosis.root_cause is not None
+    assert named_one.diagnosis.root_cause.process == "Worker_TP0"
+    assert named_one.known == "the kernel's log: Out of memory: Killed process 812 (VLLM::Worker_TP)"
+
+
+def test_without_the_patch_for_it_the_verdict_stays_and_the_words_are_told() -> None:
+    judged = judge(told(*WRAPPER), end(exit_code=1, group=2), {}, [])
+    assert judged.diagnosis.finding is None
+    assert judged.known == "the kernel killed 2 processes of the launch's control group for want of memory"
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        (end(machine=3, kernel=None), "ended by SIGKILL; likely by the kernel, which killed 3 processes of this machine for want of memory since it began"),
+        (end(kernel=(OTHER, OTHER)), "ended by SIGKILL; likely by the kernel, which killed 2 processes of this machine for want of memory since it began"),
+        (end(kernel=()), "ended by SIGKILL; nobody knows by whom: the kernel's log shows no out-of-memory kill since it began"),
+        (end(kernel=None), "ended by SIGKILL; nobody knows by whom: the kernel counts no out-of-memory kill since it began"),
+        (End(rebooted=True), "the machine was started anew since the launch began"),
+    ],
+)  # fmt: skip
+def test_what_is_known_of_the_end_in_words(ended: End, words: str) -> None:
+    assert judge(told(), ended, {}, PATCHES).known == words

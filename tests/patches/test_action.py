@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
+from orchestrator.patches.action import Action
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
 from tests.surveys import WHOLE, survey
@@ -209,3 +211,51 @@ def test_what_the_shipped_patches_set_stays_in_force() -> None:
                 kind: {action.name: value},
             }
             assert resolve.overruled(PLAYBOOK, survey(journal=[record])) == {}, patch.id
+
+
+EDIT = {"kind": "config", "file": "config.json", "path": "/a"}
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ({"kind": "cleanup"}, "cleanup needs a name"),
+        ({"kind": "cleanup", "name": "all"}, "cleanup knows no all; allowed: shm, orphan_processes"),
+        ({"kind": "flag", "name": "--x"}, "flag needs an op; allowed: set, remove"),
+        ({"kind": "env", "name": "VLLM_X", "op": "set"}, "env set needs one of value, formula"),
+        ({"kind": "env", "name": "VLLM_X", "op": "set", "value": "1", "formula": "2"}, "env set needs one of value, formula"),
+        ({"kind": "flag", "name": "--x", "op": "set", "value": 1}, "1 is no text; allowed: a text, in quotation marks"),
+        ({"kind": "install", "name": "ninja"}, "install needs a consent; allowed: install"),
+        ({"kind": "flag", "name": "--x", "op": "remove", "path": "/a"}, "flag knows no path: it is for kind: config"),
+        ({"kind": "flag", "name": "{what}", "op": "set", "value": "1"}, "{what} is text of a log, which never names what is set"),
+        ({"kind": "flag", "name": "--{what}", "op": "remove"}, "'--{what}' is more than a group; allowed: a name, or one {group}"),
+        ({"kind": "flag", "name": "--trust-remote-code", "op": "set", "value": "true"}, "allowed: with consent: trust-remote-code"),
+        ({"kind": "config", "path": "/a", "op": "remove"}, "config needs a file; allowed: config.json, "),
+        ({"kind": "config", "file": "config.json", "op": "remove"}, "config needs a path and an op; allowed: path: /KEY, op: set or remove"),
+        (EDIT, "config needs a path and an op; allowed: path: /KEY, op: set or remove"),
+        ({**EDIT, "op": "set"}, "config set needs a value, config remove none, and neither a name, formula or consent"),
+        ({**EDIT, "op": "remove", "value": 1}, "config set needs a value, config remove none"),
+        ({**EDIT, "op": "remove", "name": "x"}, "and neither a name, formula or consent"),
+        ({**EDIT, "op": "set", "value": 1, "formula": "2"}, "and neither a name, formula or consent"),
+        ({**EDIT, "op": "remove", "consent": "install"}, "and neither a name, formula or consent"),
+        ({"kind": "config", "of": "other", "op": "remove"}, "config of another patch's takes no op; allowed: when, unless"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_an_action_is_told_with_what_is_allowed(
+    action: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Action.model_validate(action)
+    assert message in str(caught.value)
+
+
+def test_the_edits_of_another_patch_may_have_circumstances_of_their_own() -> None:
+    given = {"kind": "config", "of": "other", "when": {"gpus": ">1"}, "unless": {"gpus": "==3"}}
+    assert Action.model_validate(given).of == "other"
+
+
+def test_groups_are_those_of_names_and_texts_and_not_of_what_a_file_gets() -> None:
+    flag = {"kind": "flag", "name": "--x", "op": "set", "value": "{need} of {had}"}
+    assert Action.model_validate(flag).groups() == {"need", "had"}
+    assert Action.model_validate({"kind": "flag", "name": "{what}", "op": "remove"}).groups() == {"what"}
+    assert Action.model_validate({**EDIT, "op": "set", "value": "{need}"}).groups() == set()
