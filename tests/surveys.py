@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.facts import engine as engine_fact
 from orchestrator.facts import gpus as gpus_fact
-from orchestrator.facts.engine import Engine
+from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.source import Unknown
@@ -108,8 +108,8 @@ def cards(count: int = 8, *, cap: str | None = "12.0", memory_mib: int | None = 
     )
 
 
-def engine(version: str = "0.16.0", distribution: str = "vllm") -> Engine:
-    return Engine(
+def engine(version: str = "0.16.0", distribution: str = "vllm") -> InstalledEngine:
+    return InstalledEngine(
         version=version,
         distribution=distribution,
         python="3.12.3",

@@ -12,7 +12,7 @@ from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch import progress
 from orchestrator.launch.progress import Progress
-from orchestrator.programs.watch import Work
+from orchestrator.programs.watch import Labour
 from tests import stand_in, tiny_mla
 from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub
@@ -109,14 +109,14 @@ def test_a_launch_that_stands_still_is_repaired_like_any_other(
 
 def test_reading_from_a_disk_is_a_sign_of_life() -> None:
     shown = Progress(Live(Context(), (), GRAMMAR))
-    shown.waited(2.0, Work(cpu_seconds=1.0, read_bytes=0))
+    shown.waited(2.0, Labour(cpu_seconds=1.0, read_bytes=0))
     shown._life -= 100.0
-    shown.waited(4.0, Work(cpu_seconds=3.0, read_bytes=1 << 30))
+    shown.waited(4.0, Labour(cpu_seconds=3.0, read_bytes=1 << 30))
     assert shown.idle_seconds < 10.0
     shown._life -= 100.0
-    shown.waited(6.0, Work(cpu_seconds=9.0, read_bytes=1 << 30))
+    shown.waited(6.0, Labour(cpu_seconds=9.0, read_bytes=1 << 30))
     assert shown.idle_seconds < 10.0, "while Python starts, computing is progress"
     shown.log(b"INFO 02-20 21:35:07 [a.py:1] vLLM is using nccl==2.28.3\n")
     shown._life -= 100.0
-    shown.waited(8.0, Work(cpu_seconds=19.0, read_bytes=1 << 30))
+    shown.waited(8.0, Labour(cpu_seconds=19.0, read_bytes=1 << 30))
     assert shown.idle_seconds > 90.0, "ranks that wait for each other spin"

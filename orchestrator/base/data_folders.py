@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["playbooks", "patches"]
+FolderKind = Literal["playbooks", "patches"]
 
 
-def data_folders(kind: Kind, extra: Sequence[Path] = ()) -> tuple[Path, ...]:
+def data_folders(kind: FolderKind, extra: Sequence[Path] = ()) -> tuple[Path, ...]:
     """The folders that are searched, first hit wins: `--playbooks DIR`, the user's own, the shipped ones.
 
     A folder that does not exist stays in the list: an error names every place that was searched.
@@ -19,14 +19,14 @@ def data_folders(kind: Kind, extra: Sequence[Path] = ()) -> tuple[Path, ...]:
     return (*extra, *([users] if users else ()), shipped(kind))
 
 
-def shipped(kind: Kind) -> Path:
+def shipped(kind: FolderKind) -> Path:
     """The folder that came with this program: inside the wheel, or at the top of a checkout."""
     package = Path(__file__).parents[1]
     packed = package / "data" / kind
     return packed if packed.is_dir() else package.parent / kind
 
 
-def _users(kind: Kind) -> Path | None:
+def _users(kind: FolderKind) -> Path | None:
     """None where nobody can say where this user's home folder is."""
     configured = os.environ.get("XDG_CONFIG_HOME", "")
     if Path(configured).is_absolute():  # the XDG specification says to ignore relative paths

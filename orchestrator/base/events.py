@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from orchestrator.on_host.secrets.secrets import redact, redacted
 
-Kind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
+EventKind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
 State = Literal["ok", "skipped", "failed", "interrupted"]
 
 
@@ -26,7 +26,7 @@ class Event:
     take, or None; when it ended `seconds`. A "wait" is a step that leaves no trace once it is over.
     """
 
-    kind: Kind
+    kind: EventKind
     text: str
     step: str = ""
     host: str = ""
@@ -53,7 +53,7 @@ class Display(Renderer, Protocol):
         ...
 
 
-class Step:
+class StepReport:
     """A step that is under way; `done` is what its closing line will say."""
 
     def __init__(self, report: Report, name: str) -> None:
@@ -83,12 +83,12 @@ class Report:
         """Since this report began."""
         return time.monotonic() - self._began
 
-    def emit(self, kind: Kind, text: str, *, step: str = "", **data: Any) -> None:
+    def emit(self, kind: EventKind, text: str, *, step: str = "", **data: Any) -> None:
         with self._lock:
             self._renderer.show(Event(kind, redact(text), step, self.host, redacted(data)))
 
     @contextmanager
-    def step(self, name: str, text: str = "", *, limit: float | None = None) -> Iterator[Step]:
+    def step(self, name: str, text: str = "", *, limit: float | None = None) -> Iterator[StepReport]:
         """A step from its start to its end, with its time; an exception marks it failed.
 
         `limit` is how many seconds it may take, where that is known.
@@ -105,10 +105,10 @@ class Report:
     @contextmanager
     def _timed(
         self, kind: Literal["step", "wait"], name: str, text: str, limit: float | None
-    ) -> Iterator[Step]:
+    ) -> Iterator[StepReport]:
         started = time.monotonic()
         self.emit(kind, text, step=name, state="started", limit=limit)
-        step = Step(self, name)
+        step = StepReport(self, name)
         try:
             yield step
         except KeyboardInterrupt:

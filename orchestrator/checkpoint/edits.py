@@ -69,7 +69,7 @@ def carry_out(files: Mapping[str, bytes], edits: Iterable[Edit]) -> Edits:
     return Edits(done, {name: files[name] for name in after}, after)
 
 
-def _path(pointer: str, inner: Any) -> json_spans.Path:
+def _path(pointer: str, inner: Any) -> json_spans.KeyPath:
     """A step into an array is an index."""
     path: list[str | int] = []
     for step in steps(pointer):

@@ -13,7 +13,7 @@ from typing import Any
 
 from orchestrator.base.errors import CheckpointError
 
-Path = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 """Where a value stands: member names and array indexes from the top."""
 
 _GONE = object()
@@ -70,7 +70,7 @@ def value(data: bytes, *, name: str) -> Any:
     return json.loads(decode(data, name=name))
 
 
-def remove(data: bytes, path: Path, *, name: str) -> bytes:
+def remove(data: bytes, path: KeyPath, *, name: str) -> bytes:
     """The file without the member at `path`, cut together with one comma and its whitespace.
 
     Raises CheckpointError("config_broken") where the file is no JSON, the member is not there, or its
@@ -90,7 +90,7 @@ def remove(data: bytes, path: Path, *, name: str) -> bytes:
     return _checked(text, text[: cut[0]] + text[cut[1] :], path, name, _GONE)
 
 
-def put(data: bytes, path: Path, value: Any, *, name: str) -> bytes:
+def put(data: bytes, path: KeyPath, value: Any, *, name: str) -> bytes:
     """The file with this value at `path`: in the place of what stands there, else as one more member at the head of its
     object. Raises as `remove` does, and where there is no object for a new member.
     """
@@ -146,7 +146,7 @@ def _next_token(text: str, offset: int) -> int:
     return token.start()
 
 
-def _start(text: str, path: Path, name: str) -> int:
+def _start(text: str, path: KeyPath, name: str) -> int:
     at = _next_token(text, 0)
     for step in path:
         at = _pick(text, children(text, at), step, name).value
@@ -178,7 +178,7 @@ def _too_deep(text: str) -> int | None:
     return None
 
 
-def _checked(before: str, after: str, path: Path, name: str, value: Any) -> bytes:
+def _checked(before: str, after: str, path: KeyPath, name: str, value: Any) -> bytes:
     """The bytes of `after`, once it is certain that nothing but the member at `path` changed: to `value`, or it is gone."""
     if _exact(after) != _edited(_exact(before), path, value):
         raise CheckpointError(
@@ -201,7 +201,7 @@ def _exact(text: str) -> _Tree:
     )
 
 
-def _edited(tree: _Tree, path: Path, value: Any) -> _Tree:
+def _edited(tree: _Tree, path: KeyPath, value: Any) -> _Tree:
     step, rest = path[0], path[1:]
     pairs = enumerate(tree) if isinstance(tree, list) else tree[1]
     kept = [

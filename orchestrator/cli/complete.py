@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from orchestrator.base.data_folders import Kind, data_folders
+from orchestrator.base.data_folders import FolderKind, data_folders
 from orchestrator.patches.files import files_of
 
 SYSTEM_CONFIG = "/etc/ssh/ssh_config"
@@ -70,7 +70,7 @@ def _offered(names: Iterable[str]) -> list[str]:
     return sorted(name for name in set(names) if name.isprintable())
 
 
-def _names(kind: Kind, ctx: click.Context) -> Iterator[str]:
+def _names(kind: FolderKind, ctx: click.Context) -> Iterator[str]:
     extra = ctx.params.get(kind) or ()
     with contextlib.suppress(OSError, RuntimeError):
         for folder in data_folders(kind, [Path(one) for one in extra]):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import Options, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -20,7 +20,7 @@ DIFFERENCES = 10
 @shared_options
 @repairing_options
 @click.option("--exit-code", is_flag=True, help="leave with 10 when there are differences")
-def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
+def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
     """Show what the patches that apply would change in the checkpoint's config files; changes nothing.
 
     A patch applies where the last launch failed for its reason, where its failure is certain, or where --patch
@@ -35,7 +35,7 @@ def diff(options: Options, exit_code: bool, **wishes: Any) -> int:
     return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
-def show_differences(options: Options, deployment: Deployment, planned: Plan) -> bool:
+def show_differences(options: SharedOptions, deployment: Deployment, planned: Plan) -> bool:
     """Print the diffs, the reasons beside them; gives whether there are any."""
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage

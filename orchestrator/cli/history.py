@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import SharedOptions, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example:  deploy history kimi-k2.5 --host 10.1.230.174")
 @shared_options
-def history(options: Options) -> int:
+def history(options: SharedOptions) -> int:
     """Show what was done on the host, oldest first: launches, how they ended, patches, stops.
 
     The journal on the host is what every repair is decided from; this is all of it. With --json each record is

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import values
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import SharedOptions, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.engines.log_grammar import LogGrammar
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--raw", is_flag=True, help="byte for byte on a terminal too")
 @click.option("--explain", is_flag=True, help="say what it comes to: root cause, why, remedy")
 def logs(
-    options: Options, follow: bool, lines: int | None, launch: int | None, raw: bool, explain: bool
+    options: SharedOptions, follow: bool, lines: int | None, launch: int | None, raw: bool, explain: bool
 ) -> int:
     """Print the log of the last launch; with -f as it grows, with --explain what is wrong with it.
 

@@ -14,7 +14,7 @@ from orchestrator.cli import complete, values
 
 
 @dataclass(frozen=True)
-class Options:
+class SharedOptions:
     """What every verb that talks to a host was given."""
 
     playbook: str
@@ -60,13 +60,13 @@ SHARED = (
 
 
 def shared_options(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb the shared options; they reach it as one `Options` value, its own as keywords."""
+    """Give a verb the shared options; they reach it as one `SharedOptions` value, its own as keywords."""
 
     @functools.wraps(verb)
     def call(**given: Any) -> Any:
-        names = Options.__dataclass_fields__
+        names = SharedOptions.__dataclass_fields__
         shared = {name: given.pop(name) for name in names}
-        return verb(Options(**shared), **given)
+        return verb(SharedOptions(**shared), **given)
 
     for decorate in reversed(SHARED):
         call = decorate(call)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import Options, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
 @shared_options
 @repairing_options
-def plan(options: Options, **wishes: Any) -> int:
+def plan(options: SharedOptions, **wishes: Any) -> int:
     """Show every effect that `up` would have, in order, with reasons; changes nothing.
 
     Shows the facts that count, whether the context fits, predictions, patches as diffs, the environment and
@@ -33,7 +33,7 @@ def plan(options: Options, **wishes: Any) -> int:
     )
 
 
-def show_plan(options: Options, deployment: Deployment, planned: Course) -> int:
+def show_plan(options: SharedOptions, deployment: Deployment, planned: Course) -> int:
     """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
     from orchestrator.cli.typed import following
     from orchestrator.report.json_lines import json_line

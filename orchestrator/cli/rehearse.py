@@ -19,7 +19,7 @@ import click
 
 from orchestrator.base.errors import DeployError
 from orchestrator.cli import complete
-from orchestrator.cli.options import FOLDER, Options
+from orchestrator.cli.options import FOLDER, SharedOptions
 
 if TYPE_CHECKING:
     from orchestrator.rehearsal.box import Box
@@ -167,7 +167,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     from orchestrator.cli.session import on_each_host
     from orchestrator.loop.deployment import Deployment
 
-    options = Options(
+    options = SharedOptions(
         playbook=box.playbook.name,
         hosts=(HOST,),
         playbooks=(box.playbook_path.parent,),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @repairing_options
 @acting_options
 @click.option("--no-launch", is_flag=True, help="apply the patch only: clean nothing, start nothing")
-def remediate(options: Options, no_launch: bool, dry_run: bool, **wishes: Any) -> int:
+def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: Any) -> int:
     """Diagnose the last launch, patch, clean and relaunch; never downloads."""
     from orchestrator.cli.diff import show_differences
     from orchestrator.cli.plan import show_plan

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
-from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 
 @click.command(epilog="Example:  deploy restart kimi-k2.5 --host 10.1.230.174")
 @shared_options
 @repairing_options
 @acting_options
-def restart(options: Options, dry_run: bool, **wishes: Any) -> int:
+def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     """Stop what runs, orphans included, then launch again by the playbook as it is now."""
     from orchestrator.cli.plan import show_plan
     from orchestrator.cli.session import on_each_host

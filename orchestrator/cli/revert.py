@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from orchestrator.cli import complete
-from orchestrator.cli.options import CONSENT, Options, acting_options, shared_options
+from orchestrator.cli.options import CONSENT, SharedOptions, acting_options, shared_options
 
 
 @click.command(epilog="Example:  deploy revert kimi-k2.5 --host 10.1.230.174")
@@ -23,7 +23,7 @@ from orchestrator.cli.options import CONSENT, Options, acting_options, shared_op
 )
 @CONSENT
 def revert(
-    options: Options, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool
+    options: SharedOptions, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool
 ) -> int:
     """Put back the original bytes of every patched file and forget what patches set.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from orchestrator.base.errors import DeployError, UsageError, mistake
-from orchestrator.cli.options import Options
+from orchestrator.cli.options import SharedOptions
 from orchestrator.on_host.secrets.secrets import brief, remember
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from orchestrator.plan.plan import Wishes
     from orchestrator.playbook.playbook import Playbook
 
-Work = Callable[["Deployment"], "int | None"]
+Verb = Callable[["Deployment"], "int | None"]
 
 CONNECT_SECONDS = 30.0
 """Three times the ten seconds that `open_host` gives to each of connecting, keys and authentication of a hop."""
 
 
 def on_each_host(
-    options: Options,
-    work: Work,
+    options: SharedOptions,
+    work: Verb,
     *,
     limits: Limits | None = None,
     forced: tuple[str, ...] = (),
@@ -83,15 +83,15 @@ def on_each_host(
 class _Command:
     """What is to be done on each host, and where it is shown."""
 
-    options: Options
+    options: SharedOptions
     playbook: Playbook
     wishes: Wishes
     limits: Limits | None
-    work: Work
+    work: Verb
     shown: Display
 
 
-def find_playbook(options: Options) -> Playbook:
+def find_playbook(options: SharedOptions) -> Playbook:
     """The playbook with this command's overrides.
 
     A consent to run the checkpoint's code was given for a repository, a revision and the place that they come from: it
@@ -216,7 +216,7 @@ def _side_by_side(command: _Command) -> int:
     return max(codes)
 
 
-def _asker(options: Options, shown: Display) -> Callable[[str], bool] | None:
+def _asker(options: SharedOptions, shown: Display) -> Callable[[str], bool] | None:
     """Ask where a person sits at a terminal and one host is concerned."""
     if options.json or len(options.hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None

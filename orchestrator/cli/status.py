@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import SharedOptions, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example:  deploy status kimi-k2.5 --host 10.1.230.174")
 @shared_options
-def status(options: Options) -> int:
+def status(options: SharedOptions) -> int:
     """Show the last launch, its processes and shared memory, its health, and the patches in force."""
     from orchestrator.cli.session import on_each_host
     from orchestrator.on_host.secrets.secrets import redacted

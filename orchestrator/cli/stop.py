@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.options import Options, acting_options, shared_options
+from orchestrator.cli.options import SharedOptions, acting_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.command(epilog="Example:  deploy stop kimi-k2.5 --host 10.1.230.174")
 @shared_options
 @acting_options
-def stop(options: Options, dry_run: bool) -> int:
+def stop(options: SharedOptions, dry_run: bool) -> int:
     """End the launch with every process of its own, remove its shared memory, wait for the GPUs' memory.
 
     Processes and files of others are never touched.

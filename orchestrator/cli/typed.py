@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from orchestrator.base.errors import DeployError
-from orchestrator.cli.options import Options
+from orchestrator.cli.options import SharedOptions
 from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret, redact
 
 _VALUED = ("--env", "--set", "--engine-arg")
@@ -50,7 +50,7 @@ def _last(key: str) -> str:
     return key.rpartition(".")[2].replace("-", "_").upper()
 
 
-def again(options: Options, host: str) -> str:
+def again(options: SharedOptions, host: str) -> str:
     """Playbook and host with every option that leads to the same ones, for hints such as `deploy stop ...`."""
     words = [options.playbook, "--host", host]
     for name, values in (

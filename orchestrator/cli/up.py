@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import Options, acting_options, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @shared_options
 @repairing_options
 @acting_options
-def up(options: Options, dry_run: bool, **wishes: Any) -> int:
+def up(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     """Bring a playbook up on a host until a completion comes out.
 
     Downloads, verifies, launches, watches; when the launch fails, finds the root cause, repairs it and launches

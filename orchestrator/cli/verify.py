@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from orchestrator.cli.options import Options, shared_options
+from orchestrator.cli.options import SharedOptions, shared_options
 
 BROKEN = 5
 
@@ -12,7 +12,7 @@ BROKEN = 5
 @click.command(epilog="Example:  deploy verify kimi-k2.5 --host 10.1.230.174")
 @shared_options
 @click.option("--deep", is_flag=True, help="hash every file whose sha256 the Hub told")
-def verify(options: Options, deep: bool) -> int:
+def verify(options: SharedOptions, deep: bool) -> int:
     """Check the structure of every shard from the index and the headers, without network.
 
     Leaves with 5 and names each bad file and why.

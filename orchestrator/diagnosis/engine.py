@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
-from orchestrator.diagnosis.launches import Launch, Seen, last_launch
+from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, Scene, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
-from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, Remedy, RootCause
+from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
@@ -24,7 +24,7 @@ from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction
 
 __all__ = [
-    "Context", "Diagnosis", "Evidence", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
+    "Context", "Diagnosis", "EvidenceLine", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
     "diagnose", "diagnose_log", "judge", "root_of",
 ]  # fmt: skip
 
@@ -68,7 +68,7 @@ def diagnose_log(
     return judge(scan(chunks, grammar, Watched.of(patches)), context=context, patches=patches)
 
 
-def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+def judge(launch: LaunchLog, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
     if context.served and launch.startup.up_line is None:
         came_up = launch.as_served()
@@ -96,7 +96,7 @@ def judge(launch: Launch, *, context: Context, patches: Sequence[Patch]) -> Diag
     return _by_a_line(launch, scene, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
 
 
-def scene_of(launch: Launch, context: Context) -> Scene:
+def scene_of(launch: LaunchLog, context: Context) -> Scene:
     """What is known about a launch: what its log says wins over what the caller knows."""
     startup = launch.startup
     known = Circumstances(
@@ -109,7 +109,7 @@ def scene_of(launch: Launch, context: Context) -> Scene:
     return Scene(launch.grammar, known, startup.phase_at, launch.remarks.found)
 
 
-def root_of(launch: Launch, *, ended: bool = False) -> Seen | None:
+def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     """The incident that began the failure, None if the launch did not fail.
 
     Before the server is up an exception counts unless the launch went on after it. Afterwards only the engine's own
@@ -155,7 +155,7 @@ def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[i
     return order, incident.first_line
 
 
-def _failed(launch: Launch, root: Seen, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
+def _failed(launch: LaunchLog, root: FoldedIncident, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
     incident = root.incident
     recognised = recognise(patches, incident, scene) or _by_quotation(incident, scene, patches)
     if recognised is not None:
@@ -169,7 +169,7 @@ def _failed(launch: Launch, root: Seen, scene: Scene, patches: Sequence[Patch]) 
     )
 
 
-def _fault(launch: Launch, seen: Seen, recognised: Recognised, scene: Scene) -> Diagnosis:
+def _fault(launch: LaunchLog, seen: FoldedIncident, recognised: Recognised, scene: Scene) -> Diagnosis:
     return Diagnosis(
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
@@ -180,7 +180,7 @@ def _fault(launch: Launch, seen: Seen, recognised: Recognised, scene: Scene) -> 
     )
 
 
-def _refuses_requests(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+def _refuses_requests(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
     """The engine serves, but a request failed in a way that a patch knows to befall every request."""
     up = launch.startup.up_line
     for seen in launch.seen if up else ():
@@ -192,7 +192,7 @@ def _refuses_requests(launch: Launch, scene: Scene, patches: Sequence[Patch]) ->
     return None
 
 
-def _hanging(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
+def _hanging(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
     last = launch.startup.last
     if last is None:
         return Diagnosis(verdict="hang")
@@ -206,7 +206,7 @@ def _hanging(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosi
     )
 
 
-def _by_a_line(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+def _by_a_line(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
     """A launch that ended without a word of its own, by a line that a patch knows to end it."""
     last = launch.startup.last
     if last is None:
@@ -215,7 +215,7 @@ def _by_a_line(launch: Launch, scene: Scene, patches: Sequence[Patch]) -> Diagno
     since = launch.startup.phase.line
     if recognised is None or recognised.raised.line < since:
         return None
-    return _fault(launch, Seen(_line_alone(last, scene), [], 1), recognised, scene)
+    return _fault(launch, FoldedIncident(_line_alone(last, scene), [], 1), recognised, scene)
 
 
 def _line_alone(line: Line, scene: Scene) -> Incident:
@@ -287,7 +287,7 @@ def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
     )
 
 
-def _evidence(launch: Launch, incident: Incident, root: Raised) -> tuple[Evidence, ...]:
+def _evidence(launch: LaunchLog, incident: Incident, root: Raised) -> tuple[EvidenceLine, ...]:
     """The root cause, the rest of its chain, and what of its settings belongs to it."""
     found = [
         (raised.line, raised.text)
@@ -296,10 +296,10 @@ def _evidence(launch: Launch, incident: Incident, root: Raised) -> tuple[Evidenc
     startup = launch.startup
     if startup.engine_line and startup.shown:
         found.append((startup.engine_line, startup.shown))
-    return tuple(Evidence(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in found)
+    return tuple(EvidenceLine(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in found)
 
 
-def _folded(launch: Launch, root: Seen) -> Folded:
+def _folded(launch: LaunchLog, root: FoldedIncident) -> Folded:
     others = [name for name in root.processes if name != root.incident.process]
     after = [
         seen for seen in launch.seen if seen is not root and seen.incident.role in ("cascade", "teardown")
@@ -310,7 +310,7 @@ def _folded(launch: Launch, root: Seen) -> Folded:
     )
 
 
-def _hangs(launch: Launch, idle_seconds: float | None) -> bool:
+def _hangs(launch: LaunchLog, idle_seconds: float | None) -> bool:
     startup = launch.startup
     pulse = launch.grammar.pulse
     still = standstill(launch.tail, startup.is_progress, pulse)
@@ -329,8 +329,8 @@ def _said(line: Line, scene: Scene) -> RootCause:
     return RootCause(text=text, line=line.number, process=line.process, exception=None, role=role)
 
 
-def _milestone(launch: Launch) -> tuple[Evidence, ...]:
+def _milestone(launch: LaunchLog) -> tuple[EvidenceLine, ...]:
     """How far the launch came, and that it was told to stop, if it was."""
     phase, stopping = launch.startup.phase, launch.startup.stopping
-    found = [Evidence(line=phase.line, text=phase.name)] if phase.line else []
-    return (*found, *([Evidence(line=stopping.number, text=stopping.message)] if stopping else []))
+    found = [EvidenceLine(line=phase.line, text=phase.name)] if phase.line else []
+    return (*found, *([EvidenceLine(line=stopping.number, text=stopping.message)] if stopping else []))

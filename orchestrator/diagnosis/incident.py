@@ -10,7 +10,7 @@ from typing import Literal
 from orchestrator.diagnosis.crashes import died_only
 from orchestrator.diagnosis.hearsay import HARMLESS
 from orchestrator.diagnosis.lines import Line
-from orchestrator.engines.log_grammar import Failures, LogGrammar, Processes
+from orchestrator.engines.log_grammar import Failures, LogGrammar, ProcessNames
 
 TEARDOWN = re.compile(
     r"^(?:[\w.]{0,200}\.)?(?:RuntimeError: cancelled$|CancelledError|KeyboardInterrupt|SystemExit|GeneratorExit|BrokenPipeError"
@@ -26,10 +26,10 @@ _MAIN = ("<module>", "_run_module_as_main")
 _ENTRIES = (*_MAIN, "_bootstrap")
 """The outermost functions of a Python program and of a multiprocessing child."""
 
-Role = Literal["initiating", "cascade", "teardown", "benign"]
+IncidentRole = Literal["initiating", "cascade", "teardown", "benign"]
 """initiating: may be a root cause; cascade: repeats or wraps somebody else's failure; teardown: what a dying
 launch says (broken pipes, cancelled calls); benign: caught and logged below ERROR."""
-Kind = Literal["exception", "refusal", "crash", "line"]
+IncidentKind = Literal["exception", "refusal", "crash", "line"]
 """line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
 
 
@@ -52,7 +52,7 @@ class Raised:
     frames: tuple[Frame, ...] = ()
     caused_next: bool = False
     """Whether the next of the chain was raised `from` this one, rather than while handling it."""
-    role: Role = "initiating"
+    role: IncidentRole = "initiating"
     """What its text says by itself."""
 
 
@@ -60,8 +60,8 @@ class Raised:
 class Incident:
     """One thing that went wrong. `chain` begins with the exception that came first and is never empty."""
 
-    kind: Kind
-    role: Role
+    kind: IncidentKind
+    role: IncidentRole
     process: str | None
     pid: int | None
     level: str | None
@@ -102,7 +102,7 @@ class Incident:
         return self.chain[at]
 
 
-def role_of(text: str, failures: Failures) -> Role:
+def role_of(text: str, failures: Failures) -> IncidentRole:
     """What an exception's text says by itself, whoever logged it."""
     if failures.wrappers.search(text):
         return "cascade"
@@ -110,7 +110,7 @@ def role_of(text: str, failures: Failures) -> Role:
 
 
 def incident_of(
-    kind: Kind,
+    kind: IncidentKind,
     line: Line,
     chain: Sequence[Raised],
     grammar: LogGrammar,
@@ -121,7 +121,9 @@ def incident_of(
 ) -> Incident:
     """The incident that began with `line` and ended with the line of number `last`, judged by what it says itself."""
     roles = {raised.role for raised in chain}
-    role: Role = "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
+    role: IncidentRole = (
+        "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
+    )
     if kind == "exception" and line.level in HARMLESS:
         role = "benign"
     return Incident(
@@ -132,7 +134,7 @@ def incident_of(
     )  # fmt: skip
 
 
-def _says_of_itself(line: Line, processes: Processes) -> bool:
+def _says_of_itself(line: Line, processes: ProcessNames) -> bool:
     if line.level is not None and line.file:
         # an engine's process logs clients' grammars, adapters and request names as well
         return (processes.files.search(line.file) or _LIBRARIES.search(line.file)) is not None
@@ -140,7 +142,7 @@ def _says_of_itself(line: Line, processes: Processes) -> bool:
 
 
 def _is_fatal(
-    kind: Kind, role: Role, level: str | None, title: str, last: Raised, failures: Failures
+    kind: IncidentKind, role: IncidentRole, level: str | None, title: str, last: Raised, failures: Failures
 ) -> bool:
     if kind != "exception" or role == "cascade":
         return True

@@ -22,7 +22,7 @@ _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 @dataclass
-class Seen:
+class FoldedIncident:
     """An incident, the processes that told the same, and how many lines all of it took."""
 
     incident: Incident
@@ -30,7 +30,7 @@ class Seen:
     lines: int
 
 
-class Launch:
+class LaunchLog:
     """Feed it the lines of one launch. Memory is bounded whatever the log's size."""
 
     def __init__(self, grammar: LogGrammar, watched: Watched) -> None:
@@ -41,12 +41,12 @@ class Launch:
         """The last lines of the log, where somebody asked for the launch as it stands."""
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
-        self.seen: list[Seen] = []
+        self.seen: list[FoldedIncident] = []
         self._broken_at = 0
         self._died = False
         self._answering: tuple[object, ...] | None = None
         self._incidents = Incidents(grammar)
-        self._known: dict[tuple[object, ...], Seen] = {}
+        self._known: dict[tuple[object, ...], FoldedIncident] = {}
 
     def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
         """Take a line in; gives the incidents that it completed. `telling`: whether a patch may look for it."""
@@ -122,22 +122,23 @@ class Launch:
         """The last line of an exception's message that may go on, 0 where there is none."""
         return self._incidents.last_read
 
-    def copy(self) -> tuple[Launch, list[Incident]]:
+    def copy(self) -> tuple[LaunchLog, list[Incident]]:
         """What is known now, for `keep` alone, and the incidents that are still open."""
         copied = self.next()
         copied.startup, copied.remarks = self.startup, self.remarks
         copied._died = self._died
         copied._known = {
-            key: Seen(seen.incident, [*seen.processes], seen.lines) for key, seen in self._known.items()
+            key: FoldedIncident(seen.incident, [*seen.processes], seen.lines)
+            for key, seen in self._known.items()
         }
         copied.seen = list(copied._known.values())
         return copied, self._incidents.so_far()
 
-    def next(self) -> Launch:
+    def next(self) -> LaunchLog:
         """A launch that begins now, in which the same is looked for."""
-        return Launch(self.grammar, self.remarks.watched)
+        return LaunchLog(self.grammar, self.remarks.watched)
 
-    def as_served(self) -> Launch | None:
+    def as_served(self) -> LaunchLog | None:
         """The same, where the server is known to have come up though the log does not say so: it says little, or its
         beginning is gone. None where it tells of a start that failed before: a client wrote that."""
         since = self.startup.reached.get("starting server")
@@ -168,7 +169,7 @@ class Launch:
             if process and process not in known.processes:
                 known.processes.append(process)
             return
-        seen = self._known[key] = Seen(incident, [process] if process else [], incident.lines)
+        seen = self._known[key] = FoldedIncident(incident, [process] if process else [], incident.lines)
         self.seen.append(seen)
         if len(self.seen) > _KEPT:
             # the first tell the cause, the last tell the end
@@ -204,7 +205,7 @@ class Following:
 
     def __init__(self, grammar: LogGrammar, watched: Watched | None = None) -> None:
         self._clients = grammar.clients
-        self._launch = Launch(grammar, watched or Watched())
+        self._launch = LaunchLog(grammar, watched or Watched())
         self.tail: deque[Line] = deque(maxlen=TAIL_LINES)
         """The last lines, whoever fed them."""
 
@@ -256,7 +257,7 @@ class Following:
         """The last line of an exception's message that may go on, 0 where there is none."""
         return self._launch.last_read
 
-    def so_far(self) -> Launch:
+    def so_far(self) -> LaunchLog:
         """The last launch as it would be if the log ended here; more lines may follow."""
         launch, still_open = self._launch.copy()
         for incident in still_open:
@@ -265,7 +266,7 @@ class Following:
         return launch
 
 
-def last_launch(lines: Iterable[Line], grammar: LogGrammar, watched: Watched | None = None) -> Launch:
+def last_launch(lines: Iterable[Line], grammar: LogGrammar, watched: Watched | None = None) -> LaunchLog:
     """The last launch of a log that may hold several."""
     following = Following(grammar, watched)
     for line in lines:
@@ -281,7 +282,7 @@ def _of_kernel(line: Line) -> bool:
     return line.dress in ("kernel ", "dmesg ") and line.process is None and line.level is None
 
 
-def _kept(launch: Launch, incident: Incident) -> Launch:
+def _kept(launch: LaunchLog, incident: Incident) -> LaunchLog:
     """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
     believed = incident.of_engine or not launch.serving
     if believed and incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):

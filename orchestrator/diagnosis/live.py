@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrator.diagnosis.engine import Context, judge, root_of
-from orchestrator.diagnosis.launches import Launch
+from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
@@ -82,7 +82,7 @@ class Live:
         return judge(launch, context=self._context, patches=self._patches).finding is not None
 
 
-def _of_an_incident(diagnosis: Diagnosis, launch: Launch) -> bool:
+def _of_an_incident(diagnosis: Diagnosis, launch: LaunchLog) -> bool:
     """Whether the root cause is an exception, and not a line beside what went wrong."""
     lines = {raised.line for seen in launch.seen for raised in seen.incident.chain}
     return diagnosis.root_cause is not None and diagnosis.root_cause.line in lines

@@ -10,7 +10,7 @@ from typing import Literal
 
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.lines import Line
-from orchestrator.engines.log_grammar import LogGrammar, Refusal
+from orchestrator.engines.log_grammar import BackendRefusal, LogGrammar
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.literals import search
 from orchestrator.patches.match import Match
@@ -189,6 +189,6 @@ def _selector(match: Match, text: str, grammar: LogGrammar) -> bool:
     )
 
 
-def _exactly(refusal: Refusal, backend: str, wanted: tuple[str, ...]) -> bool:
+def _exactly(refusal: BackendRefusal, backend: str, wanted: tuple[str, ...]) -> bool:
     given = [reasons for name, reasons in refusal.reasons.items() if fnmatchcase(name, backend)]
     return bool(given) and all(sorted(reasons) == sorted(wanted) for reasons in given)

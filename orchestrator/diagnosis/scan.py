@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from orchestrator.diagnosis import incidents, startup
 from orchestrator.diagnosis.gate import Gate
-from orchestrator.diagnosis.launches import Following, Launch
+from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.standstill import TAIL_LINES
@@ -181,7 +181,7 @@ def _lines_above(block: bytes, position: int, count: int, least: int) -> int:
     return max(position, least)
 
 
-def scan(chunks: Iterable[bytes], grammar: LogGrammar, watched: Watched) -> Launch:
+def scan(chunks: Iterable[bytes], grammar: LogGrammar, watched: Watched) -> LaunchLog:
     """The last launch of a log that may hold several, given as its bytes."""
     scanner = Scanner(grammar, watched)
     for chunk in chunks:

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from orchestrator.diagnosis.incident import Frame, Kind, Raised, role_of
+from orchestrator.diagnosis.incident import Frame, IncidentKind, Raised, role_of
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import Failures
 
@@ -39,7 +39,7 @@ class Traceback:
     title: str
     failures: Failures
     stage: Literal["frames", "message", "between"] = "frames"
-    kind: Kind = "exception"
+    kind: IncidentKind = "exception"
     quoting: list[Raised] = field(default_factory=list)
     """The exceptions in whose text this traceback is quoted: it is another program's, and their cause."""
     entry: Frame | None = None

@@ -7,32 +7,29 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from orchestrator.diagnosis.incident import Role
+from orchestrator.base.frozen import Frozen
+from orchestrator.diagnosis.incident import IncidentRole
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Category
-from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.patches.proposal import ProposedAction, ProposedWay
 from orchestrator.patches.wanted import Confidence
 
 Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RootCause(_Frozen):
+class RootCause(Frozen):
     """The exception's text as the log has it, and the 1-based line on which it stands. `role`: what it says by itself."""
 
     text: str
     line: int
     process: str | None
     exception: str | None
-    role: Role = Field(default="initiating", exclude=True)
+    role: IncidentRole = Field(default="initiating", exclude=True)
 
 
-class Finding(_Frozen):
+class Finding(Frozen):
     """The patch that recognises the root cause."""
 
     patch: str
@@ -42,40 +39,40 @@ class Finding(_Frozen):
     confidence: Confidence
 
 
-class Remedy(_Frozen):
+class Remedy(Frozen):
     """The mildest way, and what a person could do. `automatic`: there is a way, and it needs no consent."""
 
     automatic: bool
     actions: tuple[ProposedAction, ...]
     advice: tuple[str, ...]
-    ways: tuple[Way, ...] = Field(default=(), exclude=True)
+    ways: tuple[ProposedWay, ...] = Field(default=(), exclude=True)
     """All ways that may be taken here, mildest first."""
     circumstances: Circumstances = Field(default=Circumstances(), exclude=True)
     """What they were judged by; the checkpoint's files are not among it."""
 
 
-class Evidence(_Frozen):
+class EvidenceLine(Frozen):
     """A line of the log."""
 
     line: int
     text: str
 
 
-class Folded(_Frozen):
+class Folded(Frozen):
     """Who told the same, and how many lines were only repetition or consequence."""
 
     processes: tuple[str, ...] = ()
     lines: int = 0
 
 
-class Diagnosis(_Frozen):
+class Diagnosis(Frozen):
     """A diagnosis; `model_dump(mode="json")` is what `deploy diagnose --json` prints."""
 
     verdict: Verdict
     root_cause: RootCause | None = None
     finding: Finding | None = None
     remedy: Remedy | None = None
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[EvidenceLine, ...] = ()
     folded: Folded = Folded()
 
     @property

@@ -9,8 +9,8 @@ from typing import Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
-from orchestrator.base.events import Step
-from orchestrator.download.progress import Fetched, Progress, Source, failure, read
+from orchestrator.base.events import StepReport
+from orchestrator.download.progress import DownloadProgress, Fetched, Source, failure, read
 from orchestrator.job import Job
 from orchestrator.on_host.secrets.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
@@ -63,7 +63,7 @@ def fetch(job: Job, found: Survey) -> Fetched:
                 raise failure(
                     "download_failed", f"the download ended without a word; see {answer.room}", source
                 )
-            if isinstance(value, Progress) and value.total:
+            if isinstance(value, DownloadProgress) and value.total:
                 _tell(step, value, time.monotonic() - started)
             time.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS)
@@ -115,7 +115,7 @@ def _endpoint(playbook: Playbook) -> str | None:
     return setting.plain if setting is not None else os.environ.get("HF_ENDPOINT")
 
 
-def _tell(step: Step, value: Progress, seconds: float) -> None:
+def _tell(step: StepReport, value: DownloadProgress, seconds: float) -> None:
     done, total = decimal(value.bytes), decimal(value.total)
     if done.split()[1] == total.split()[1]:
         done = done.split()[0]

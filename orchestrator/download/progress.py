@@ -11,7 +11,7 @@ from orchestrator.programs.discard import KnownFile
 
 
 @dataclass(frozen=True)
-class Progress:
+class DownloadProgress:
     """How far a download is: bytes, files, bytes a second, seconds to go; `file` is one under way."""
 
     bytes: int
@@ -49,14 +49,14 @@ class Source:
     """How a command names the playbook and the host."""
 
 
-def read(line: Mapping[str, Any], source: Source) -> Progress | Fetched:
+def read(line: Mapping[str, Any], source: Source) -> DownloadProgress | Fetched:
     """The value of one line of progress.jsonl; raises the error of a line that tells a failure."""
     if "error" in line:
         raise failure(str(line["error"]["code"]), str(line["error"]["message"]), source)
     if line.get("done"):
         kept = tuple(line.get("kept") or ())
         return Fetched(line["commit"], line["files"], line["fetched"], line["bytes"], kept)
-    return Progress(
+    return DownloadProgress(
         bytes=line.get("bytes", 0),
         total=line.get("total", 0),
         files_done=line.get("files_done", 0),

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from orchestrator.base.errors import CheckpointError, HostError
-from orchestrator.base.events import Step
+from orchestrator.base.events import StepReport
 from orchestrator.download.progress import known_files
 from orchestrator.job import Job
 from orchestrator.programs.ask import Answers
 from orchestrator.programs.request import Value
-from orchestrator.programs.verify import Hashing, Verdict, Verify
+from orchestrator.programs.verify import CheckpointVerdict, Hashing, Verify
 from orchestrator.survey.survey import Survey
 
 
-def broken(job: Job, found: Survey, verdict: Verdict, *, next_command: str) -> CheckpointError:
+def broken(job: Job, found: Survey, verdict: CheckpointVerdict, *, next_command: str) -> CheckpointError:
     """The error of a checkpoint that is not whole, with the bad files and why."""
     bad = "; ".join(f"{file.file}: {file.why}" for file in verdict.bad[:3])
     return CheckpointError(
@@ -29,7 +29,7 @@ class PatchedFile(Value):
     patch: str
 
 
-class Checked(Verdict):
+class Checked(CheckpointVerdict):
     """The host's verdict, and what is not measured by upstream's size."""
 
     patched: tuple[PatchedFile, ...]
@@ -52,11 +52,11 @@ def judge(job: Job, found: Survey, *, deep: bool) -> Checked:
     return checked
 
 
-def _followed(answers: Answers[Hashing | Verdict], step: Step) -> Verdict:
+def _followed(answers: Answers[Hashing | CheckpointVerdict], step: StepReport) -> CheckpointVerdict:
     """The verdict, which comes last; what is hashed meanwhile is told."""
     try:
         for answer in answers.values():
-            if isinstance(answer, Verdict):
+            if isinstance(answer, CheckpointVerdict):
                 return answer
             progress = answer.progress
             step.progress(f"hashing {progress.file or 'every file'}", **progress.as_json())

@@ -43,7 +43,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Processes:
+class ProcessNames:
     """Who speaks in the log, by how the names begin.
 
     `front` repeats what clients send (lower case); `children` are no server, so none of them says that another launch
@@ -160,7 +160,7 @@ class Pulse:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class BackendRefusal:
     """What the engine's attention selector refused: `config` as it printed it (values are text: "True", "fp8_e4m3"), the
     reasons of each backend it tried, and the backend that was forced, if one was."""
 
@@ -176,9 +176,9 @@ class LogGrammar:
 
     kind: str
     records: Records
-    processes: Processes
+    processes: ProcessNames
     clients: Clients
     start: Start
     failures: Failures
     pulse: Pulse
-    refusal: Callable[[str], Refusal | None] = lambda _text: None
+    refusal: Callable[[str], BackendRefusal | None] = lambda _text: None

@@ -13,7 +13,7 @@ from orchestrator.facts.source import Package
 
 
 @dataclass(frozen=True)
-class Server:
+class Probes:
     """How its server is asked besides what OpenAI's API says of models and completions: the path that answers 200 once it is
     up, and the counter in /metrics of the tokens that it has made."""
 
@@ -38,7 +38,7 @@ class Engine:
     consents: ConsentRules
     launched: Callable[[Wanted], Options]
     key: str
-    server: Server
+    server: Probes
     log_name: str
     log: LogGrammar
     patience: str | None = None

@@ -13,7 +13,7 @@ TORCH_SHARE = 0.9935
 BLOCK = 16
 """Tokens are given out in blocks of this many."""
 
-Verdict = Literal["fits", "borderline", "does_not_fit", "unknown"]
+FitVerdict = Literal["fits", "borderline", "does_not_fit", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Overhead:
 class Fit:
     """The judgement for one GPU, the smallest of the host, and the numbers behind it (GiB, tokens, bytes)."""
 
-    verdict: Verdict
+    verdict: FitVerdict
     reason: str
     context: int
     max_model_len: int | None
@@ -129,7 +129,7 @@ def fit(
 
 def _judge(
     needed: float, safe: float, optimistic: float, context: int, longest: int | None
-) -> tuple[Verdict, str]:
+) -> tuple[FitVerdict, str]:
     if optimistic <= 0:
         return (
             "does_not_fit",

@@ -55,7 +55,7 @@ _VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformer
 
 
 @dataclass(frozen=True)
-class Engine:
+class InstalledEngine:
     """An engine as it is installed, and what it stands on."""
 
     version: str
@@ -74,7 +74,7 @@ class Engine:
         return self.distribution.endswith("-cpu") or "cpu" in self.version.partition("+")[2]
 
 
-def parse(answered: Said | Unknown, python: str, module: str) -> Engine | Unknown:
+def parse(answered: Said | Unknown, python: str, module: str) -> InstalledEngine | Unknown:
     """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine."""
     if isinstance(answered, Unknown):
         codes = {"no_such_program": "no_engine_python", "cannot_run": "engine_python"}
@@ -92,7 +92,7 @@ def parse(answered: Said | Unknown, python: str, module: str) -> Engine | Unknow
     if not _is_version(told["version"]):
         said = f"{module} in {told['executable']} names the version {told['version'][:60]!r}, which is none"
         return Unknown("no_engine", said)
-    return Engine(
+    return InstalledEngine(
         version=told["version"],
         distribution=told["distribution"],
         python=told["python"],

@@ -16,7 +16,7 @@ COMMAND = Command.sh(NVIDIA_PATH + "nvidia-smi topo -m", timeout=30)
 NEAREST_FIRST = ("NVLINK", "PIX", "PXB", "PHB", "NODE", "SYS")
 """Kinds of links, nearest first; every NV# counts as NVLINK."""
 
-Shape = Literal["single", "nvlink", "nvlink_partly", "pcie_switch", "pcie_bridge", "pcie_sockets"]
+LinkShape = Literal["single", "nvlink", "nvlink_partly", "pcie_switch", "pcie_bridge", "pcie_sockets"]
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GPU = re.compile(r"GPU\d+")
@@ -40,7 +40,7 @@ class Topology:
         return max(pairs, key=lambda pair: (NEAREST_FIRST.index(pair[0]), -pair[1], -pair[2]), default=None)
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> LinkShape:
         if self.farthest is None:
             return "single"
         kinds = {_kind(link) for row in self.links for link in row if link != "X"}

@@ -59,7 +59,7 @@ class Resolved:
         return self.hostname if self.port == 22 else f"[{self.hostname}]:{self.port}"
 
 
-Options = Mapping[str, list[str]]
+SshOptions = Mapping[str, list[str]]
 """Values by lower-case option name, in the order of the file."""
 
 
@@ -95,7 +95,7 @@ def read_options(text: str) -> dict[str, list[str]]:
     return options
 
 
-def from_options(options: Options, target: Target, environment: Mapping[str, str]) -> Resolved:
+def from_options(options: SshOptions, target: Target, environment: Mapping[str, str]) -> Resolved:
     """The settings that matter here, with ssh's defaults, tokens and `~` expanded."""
 
     def one(name: str, default: str = "") -> str:
@@ -183,7 +183,7 @@ def _replace_tokens(text: str, tokens: Mapping[str, str]) -> str:
     return re.sub(r"%(.)", lambda match: tokens.get(match[1], match[0]), text)
 
 
-def _ask_ssh(ssh: str, target: Target, ssh_config: str | None) -> Options:
+def _ask_ssh(ssh: str, target: Target, ssh_config: str | None) -> SshOptions:
     command = ssh_command(ssh, target, ssh_config)
     try:
         done = subprocess.run(
@@ -197,7 +197,7 @@ def _ask_ssh(ssh: str, target: Target, ssh_config: str | None) -> Options:
     return read_options(done.stdout.decode("utf-8", "surrogateescape"))
 
 
-def _ask_paramiko(target: Target, ssh_config: str | None) -> Options:
+def _ask_paramiko(target: Target, ssh_config: str | None) -> SshOptions:
     from paramiko import SSHConfig
     from paramiko.ssh_exception import ConfigParseError
 

@@ -15,7 +15,7 @@ from orchestrator.hosts.pipes import Pipes, deadline_passed
 from orchestrator.hosts.quoting import quote
 
 
-class Frame:
+class Framing:
     """The text that frames one command, and what has come back of one of its two outputs."""
 
     def __init__(self) -> None:
@@ -89,7 +89,7 @@ class Shell:
         Raises HostError: `deadline` (seconds), `shell_lost`, `connection_lost`; after any of them the
         shell is of no more use and must be discarded.
         """
-        frame = Frame()
+        frame = Framing()
         out, err = Framed(frame.token), Framed(frame.token)
         try:
             self._send(frame.around(command), until)

@@ -19,7 +19,7 @@ from orchestrator.hosts.config import Resolved
 from orchestrator.hosts.known_hosts import Entry, HostKey
 
 
-class Standing(Enum):
+class KeyStanding(Enum):
     """What known_hosts says about a key."""
 
     KNOWN = "known"
@@ -32,7 +32,7 @@ class Standing(Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    standing: Standing
+    standing: KeyStanding
     entries: tuple[Entry, ...] = ()
     """The lines that speak against the key."""
 
@@ -45,20 +45,20 @@ def judge(entries: Sequence[Entry], resolved: Resolved, key: HostKey) -> Judgeme
         if entry.marker == "@revoked" and entry.key.blob == key.blob and _speaks_of(entry, resolved)
     )
     if revoked:
-        return Judgement(Standing.REVOKED, revoked)
+        return Judgement(KeyStanding.REVOKED, revoked)
     ours = [entry for entry in entries if not entry.marker and entry.names(resolved.key_name)]
     if any(entry.key.blob == key.blob for entry in ours):
-        return Judgement(Standing.KNOWN)
+        return Judgement(KeyStanding.KNOWN)
     if same_type := tuple(entry for entry in ours if entry.key.kind == key.kind):
-        return Judgement(Standing.CHANGED, same_type)
+        return Judgement(KeyStanding.CHANGED, same_type)
     if ours:
-        return Judgement(Standing.OTHER_TYPE, tuple(ours))
+        return Judgement(KeyStanding.OTHER_TYPE, tuple(ours))
     if resolved.host_key_alias is None and any(
         not entry.marker and entry.names(resolved.hostname) and entry.key.blob == key.blob
         for entry in entries
     ):  # ssh too takes a key that is known for the host without the port
-        return Judgement(Standing.KNOWN)
-    return Judgement(Standing.UNKNOWN)
+        return Judgement(KeyStanding.KNOWN)
+    return Judgement(KeyStanding.UNKNOWN)
 
 
 def preferred_types(entries: Sequence[Entry], resolved: Resolved) -> tuple[str, ...]:
@@ -75,13 +75,13 @@ def check(resolved: Resolved, key: HostKey, accepted: Sequence[str]) -> None:
     """
     entries = known_hosts.read_files((*resolved.user_known_hosts, *resolved.global_known_hosts))
     judgement = judge(entries, resolved, key)
-    if judgement.standing is Standing.KNOWN:
+    if judgement.standing is KeyStanding.KNOWN:
         return
-    if judgement.standing is Standing.REVOKED:
+    if judgement.standing is KeyStanding.REVOKED:
         raise _revoked(resolved, key, judgement.entries[0])
-    if judgement.standing is Standing.CHANGED:
+    if judgement.standing is KeyStanding.CHANGED:
         raise _changed(resolved, key, judgement.entries[0])
-    new = judgement.standing is Standing.UNKNOWN
+    new = judgement.standing is KeyStanding.UNKNOWN
     by_config = new and resolved.strict_host_key_checking == "accept-new"
     if key.fingerprint not in accepted and not by_config:
         raise _unknown(resolved, key, judgement.entries, accepted)

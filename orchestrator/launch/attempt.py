@@ -176,7 +176,7 @@ class Attempt:
             f"launch {self._under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
             f"completions fail over {duration(vigil.SECONDS)} and nobody else gets a token, or its processes are gone.",
         )
-        asked: tuple[vigil.Asked, ...] = ()
+        asked: tuple[vigil.Trial, ...] = ()
         with self._job.report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
                 asked = (*asked, self._ask(vigil.COMPLETION_SECONDS))
@@ -198,12 +198,12 @@ class Attempt:
                     step.state, step.done = "failed", how_it_ended(seen, None)
                     return _End(seen)
 
-    def _ask(self, seconds: float) -> vigil.Asked:
+    def _ask(self, seconds: float) -> vigil.Trial:
         began = time.monotonic()
         answer = self._server.complete(self._under_way.endpoint, seconds=seconds)
-        return vigil.Asked(began, time.monotonic(), answer)
+        return vigil.Trial(began, time.monotonic(), answer)
 
-    def _not_for_us(self, asked: tuple[vigil.Asked, ...], said: Literal["busy", "refuses"]) -> DeployError:
+    def _not_for_us(self, asked: tuple[vigil.Trial, ...], said: Literal["busy", "refuses"]) -> DeployError:
         """The error where a server serves, and only we get no completion: nothing was changed."""
         what, answer = f"{self._job.host.name}: launch {self._under_way.launch}", asked[-1].answer
         if answer.status in (401, 403):

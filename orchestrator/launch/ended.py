@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
-from orchestrator.engines.log_grammar import Processes
+from orchestrator.engines.log_grammar import ProcessNames
 from orchestrator.patches.patch import Patch
 from orchestrator.programs.ended import End
 
@@ -29,7 +29,7 @@ class Judged:
     """Whether SIGKILL ended it, nobody knows by whom, and nothing else explains the end: it may well not come again."""
 
 
-def named(log: Iterable[bytes], processes: Processes) -> dict[int, str]:
+def named(log: Iterable[bytes], processes: ProcessNames) -> dict[int, str]:
     """The processes that a log's own headers name, by pid; what stands further inside a line is nobody's word."""
     found = (match for line in log for match in processes.named.finditer(line))
     return {int(match["pid"]): match["name"].decode(errors="replace") for match in found}

@@ -7,13 +7,13 @@ import time
 from typing import Any, Literal
 
 from orchestrator.base.amounts import duration
-from orchestrator.base.events import Step
+from orchestrator.base.events import StepReport
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.launch.watch import GivenUp
 from orchestrator.on_host.secrets.secrets import redact
-from orchestrator.programs.watch import Work
+from orchestrator.programs.watch import Labour
 
 LINGER_SECONDS = 2.0
 """How long an engine may live on after a failure that dooms it: its other ranks tell theirs in that time, and
@@ -35,7 +35,7 @@ class Progress:
     """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
 
     def __init__(self, live: Live, past: Past = "new", *, served: bool = False) -> None:
-        self.step: Step | None = None
+        self.step: StepReport | None = None
         self.completion_failed = False
         """Whether a completion of our own failed."""
         self.answered = served
@@ -48,7 +48,7 @@ class Progress:
         self._doomed_since: float | None = None
         self._one_at_a_time = threading.Lock()
         self._life = time.monotonic()
-        self._work: Work | None = None
+        self._work: Labour | None = None
         self._hangs = False
 
     @property
@@ -104,7 +104,7 @@ class Progress:
                 root_cause=redact(cause.text),
             )
 
-    def waited(self, seconds: float, work: Work) -> None:
+    def waited(self, seconds: float, work: Labour) -> None:
         """Another heartbeat of the host: what its processes did since the last one may be a sign of life."""
         with self._one_at_a_time:  # the log arrives in a thread of its own
             if self._works(work):
@@ -113,7 +113,7 @@ class Progress:
             self._hangs = self._live.now(self.idle_seconds).verdict == "hang"
         self._tell(self._told, waited=round(seconds, 1))
 
-    def _works(self, work: Work) -> bool:
+    def _works(self, work: Labour) -> bool:
         """Reading from a disk is progress; so is computing while kernels are compiled. Ranks that wait for each other
         compute as well: they spin."""
         if self._work is None:

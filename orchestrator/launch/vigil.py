@@ -21,13 +21,13 @@ COMPLETION_SECONDS = 60.0
 PAUSE_SECONDS = 10.0
 """Between two of them."""
 
-Verdict = Literal["answers", "unknown", "refuses", "busy", "broken"]
+VigilVerdict = Literal["answers", "unknown", "refuses", "busy", "broken"]
 """answers: a completion came out; unknown: it is too early to say; refuses: it answers, and takes no completion from
 us; busy: it makes tokens for others; broken: neither we nor anybody else gets a token."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class Trial:
     """One completion that was asked for: when it began and ended (seconds on one clock), and what came of it."""
 
     began: float
@@ -47,7 +47,7 @@ class Asked:
         return tuple(count for count in counts if count is not None)
 
 
-def verdict(asked: tuple[Asked, ...]) -> Verdict:
+def verdict(asked: tuple[Trial, ...]) -> VigilVerdict:
     """What so many completions, oldest first, say of a server whose processes live."""
     if not asked:
         return "unknown"
@@ -63,13 +63,13 @@ def verdict(asked: tuple[Asked, ...]) -> Verdict:
     return "refuses" if any(one.refused for one in asked) else "broken"
 
 
-def tokens_made(asked: tuple[Asked, ...]) -> int:
+def tokens_made(asked: tuple[Trial, ...]) -> int:
     """How many tokens the engine made for anybody while it was asked; 0 where it does not tell, or began anew."""
     counts = [count for one in asked for count in one.made]
     return max(0, counts[-1] - counts[0]) if counts else 0
 
 
-def told(asked: tuple[Asked, ...]) -> str:
+def told(asked: tuple[Trial, ...]) -> str:
     """How often and how long it was asked, in words: "3 completions over 3m05s"."""
     what = "1 completion" if len(asked) == 1 else f"{len(asked)} completions"
     return f"{what} over {duration(asked[-1].ended - asked[0].began)}"

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 from orchestrator.hosts.host import Host
 from orchestrator.programs.ask import Answers
-from orchestrator.programs.listener import Listener
-from orchestrator.programs.watch import Answering, Beat, Exited, FollowLaunch, Work
+from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.watch import Answering, Beat, Exited, FollowLaunch, Labour
 
 DRAIN_SECONDS = 10.0
 """How long the line may be silent while the log of an ended process is still arriving."""
@@ -34,7 +34,7 @@ class Seen:
 
     state: Literal["ready", "exited", "foreign", "lingering", "hanging", "late"]
     exit_code: int | None = None
-    owner: Listener | None = None
+    owner: PortOwner | None = None
 
 
 class Watch:
@@ -52,7 +52,7 @@ class Watch:
         log: str | None,
         request: FollowLaunch,
         on_log: Callable[[bytes], None],
-        on_wait: Callable[[float, Work], None],
+        on_wait: Callable[[float, Labour], None],
         given_up: Callable[[], GivenUp | None] = lambda: None,
     ) -> None:
         self._on_log = on_log

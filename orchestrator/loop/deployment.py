@@ -12,7 +12,7 @@ from orchestrator.plan.plan import Goal
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course
-from orchestrator.steps.patch import Patch
+from orchestrator.steps.patch import PatchStep
 from orchestrator.steps.step import Onward
 
 
@@ -77,7 +77,7 @@ class Deployment(Repairing):
                     changes.setdefault(decision.change.patch.id, decision.change)
                 elif not changes and not decision.pending:
                     raise self._no_remedy(failure, decision)
-            self._do([Patch(plan, tuple(changes.values()), cause)], lock.require)
+            self._do([PatchStep(plan, tuple(changes.values()), cause)], lock.require)
         return tuple(changes.values())
 
     def stop(self) -> None:

@@ -13,8 +13,8 @@ from orchestrator.report.panel import finding, panel_text
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.clean_up import CleanUp
 from orchestrator.steps.course import Course, unanswered
-from orchestrator.steps.discard import Discard
-from orchestrator.steps.patch import Patch
+from orchestrator.steps.discard import DiscardStep
+from orchestrator.steps.patch import PatchStep
 from orchestrator.steps.refusals import elsewhere, spent
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Step
@@ -55,7 +55,7 @@ class Repairing(Acting):
             raise
         if change.redownloads:
             self._carry_out(self.course("fetch"), lock)
-        self._do([Patch(plan, (change,), failure.cause)], lock.require)
+        self._do([PatchStep(plan, (change,), failure.cause)], lock.require)
 
     def _decide(self, plan: Plan, failure: Failure, goal: Goal, lock: Lock) -> Decision:
         with self._located(plan.survey):
@@ -111,5 +111,5 @@ def _before(plan: Plan, change: Change, launch: int) -> list[Step]:
     if change.cleanups:
         steps.append(CleanUp(plan, change, launch))
     if change.redownloads:
-        steps.append(Discard(plan, change))
+        steps.append(DiscardStep(plan, change))
     return steps

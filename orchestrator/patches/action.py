@@ -16,14 +16,14 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.base.frozen import Frozen
 from orchestrator.engines import registry
 from orchestrator.engines.command_line import abbreviates, canonical, leaves
 from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.patches.editable import require_editable
-from orchestrator.patches.pointer import Kind as KindOfValue
-from orchestrator.patches.pointer import Pointer
-from orchestrator.patches.wanted import Frozen, checked
-from orchestrator.patches.when import Formula, Refusal, Whens
+from orchestrator.patches.pointer import Pointer, ValueKind
+from orchestrator.patches.wanted import checked
+from orchestrator.patches.when import Formula, UnknownForm, Whens
 
 _ENGINE = registry.get(registry.USUAL)
 """Whose options and variables a remedy names."""
@@ -32,7 +32,7 @@ CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stal
 TEMPLATE = re.compile(r"\{(\w+)\}")
 """A group of the pattern within a value; other braces are themselves."""
 TRUST = "trust-remote-code"
-Kind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
+ActionKind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
 
 
@@ -43,7 +43,7 @@ def _one_or_more(value: Any) -> Any:
 _OF_CONFIG = ("file", "within", "path", "expects", "refuse", "of")
 _TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 Pointers = Annotated[tuple[Pointer, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
-Kinds = Annotated[tuple[KindOfValue, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
+Kinds = Annotated[tuple[ValueKind, ...], BeforeValidator(_one_or_more), WithJsonSchema(_TEXTS)]
 
 
 class Action(Frozen):
@@ -58,7 +58,7 @@ class Action(Frozen):
     other patch.
     """
 
-    kind: Kind
+    kind: ActionKind
     name: str | None = None
     op: Literal["set", "remove"] | None = None
     value: Any = None
@@ -67,7 +67,7 @@ class Action(Frozen):
     within: Pointers = ()
     path: Pointers = ()
     expects: Kinds = ()
-    refuse: tuple[Refusal, ...] = ()
+    refuse: tuple[UnknownForm, ...] = ()
     of: str | None = None
     when: Whens = ()
     unless: Whens = ()

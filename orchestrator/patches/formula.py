@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 
-Value = float | bool | None
+FormulaValue = float | bool | None
 """A number, a truth, or None for what is not known."""
 
 
@@ -85,7 +85,7 @@ def names(text: str) -> frozenset[str]:
     )
 
 
-def evaluate(text: str, known: Callable[[str], float | None]) -> Value:
+def evaluate(text: str, known: Callable[[str], float | None]) -> FormulaValue:
     """What a formula comes to; None where a number that it needs is not known, or where it divides by zero."""
     try:
         value = _value(_parsed(text), known)
@@ -133,7 +133,7 @@ def _check(node: ast.expr, text: str, depth: int = 0) -> None:
         _check(each, text, depth + 1)
 
 
-def _value(node: ast.expr, known: Callable[[str], float | None]) -> Value:
+def _value(node: ast.expr, known: Callable[[str], float | None]) -> FormulaValue:
     match node:
         case ast.Constant(value=int() | float() as value):
             return value
@@ -159,6 +159,6 @@ def _value(node: ast.expr, known: Callable[[str], float | None]) -> Value:
 
 def _apply(
     function: Callable[..., float], arguments: list[ast.expr], known: Callable[[str], float | None]
-) -> Value:
+) -> FormulaValue:
     values = [_value(each, known) for each in arguments]
     return None if None in values else function(*values)

@@ -25,11 +25,11 @@ SHORTEST_WORD = 4
 SEEN = 6000
 """Letters of a text that a pattern sees: what one costs must not grow with what somebody writes into a log."""
 _HEAD = 4000
-Words = tuple[str, ...]
+NeededWords = tuple[str, ...]
 """At least one of them is in every text that fits; an empty tuple says nothing."""
 
 
-_known: dict[str, Words] = {}
+_known: dict[str, NeededWords] = {}
 
 
 def remember(words: Mapping[str, Sequence[str]]) -> None:
@@ -37,7 +37,7 @@ def remember(words: Mapping[str, Sequence[str]]) -> None:
     _known.update({pattern: tuple(found) for pattern, found in words.items()})
 
 
-def words_of(pattern: str) -> Words:
+def words_of(pattern: str) -> NeededWords:
     """The words of which every text that fits `pattern` holds at least one, () where there are none."""
     if pattern not in _known:
         _known[pattern] = _words_of(pattern)
@@ -62,16 +62,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _words_of(pattern: str) -> Words:
+def _words_of(pattern: str) -> NeededWords:
     parsed = parser.parse(pattern)
     if parsed.state.flags & re.IGNORECASE:
         return ()
     return _of_sequence(list(parsed))
 
 
-def _of_sequence(items: Sequence[Any]) -> Words:
+def _of_sequence(items: Sequence[Any]) -> NeededWords:
     """The best of what the items of a sequence need, each by itself."""
-    needed: list[Words] = []
+    needed: list[NeededWords] = []
     run = ""
     for kind, value in items:
         if kind is constants.LITERAL:
@@ -84,7 +84,7 @@ def _of_sequence(items: Sequence[Any]) -> Words:
     return max((words for words in [*needed, (run,)] if words and all(words)), key=_worth, default=())
 
 
-def _of_item(kind: Any, value: Any) -> Words:
+def _of_item(kind: Any, value: Any) -> NeededWords:
     if kind is constants.SUBPATTERN:
         _, added, _, inner = value
         return () if added & re.IGNORECASE else _of_sequence(list(inner))
@@ -97,5 +97,5 @@ def _of_item(kind: Any, value: Any) -> Words:
     return ()
 
 
-def _worth(words: Words) -> tuple[int, int]:
+def _worth(words: NeededWords) -> tuple[int, int]:
     return min(len(word) for word in words), -len(words)

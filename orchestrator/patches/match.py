@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from orchestrator.base.frozen import Frozen
 from orchestrator.engines.vllm.phases import PHASES
 from orchestrator.patches.wanted import (
     Confidence,
-    Frozen,
     LinePattern,
     LinePatterns,
     Pattern,

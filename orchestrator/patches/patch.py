@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
+from orchestrator.base.frozen import Frozen
 from orchestrator.patches.action import Way, Ways
 from orchestrator.patches.ends import with_ends
 from orchestrator.patches.form import loose
 from orchestrator.patches.literals import SEEN
 from orchestrator.patches.match import Match
 from orchestrator.patches.steps import most_steps
-from orchestrator.patches.wanted import Frozen, Words, checked
+from orchestrator.patches.wanted import Words, checked
 from orchestrator.patches.when import When
 
 MOST_STEPS_OF_A_PATCH = 150_000_000

@@ -12,8 +12,8 @@ from orchestrator.on_host.checkpoint.configs import CONFIGS
 
 Documents = Mapping[str, Mapping[str, Any]]
 """The config files of a checkpoint by name, as JSON says them."""
-Kind = Literal["object", "list", "string", "number", "boolean"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+ValueKind = Literal["object", "list", "string", "number", "boolean"]
+KINDS: tuple[ValueKind, ...] = get_args(ValueKind)
 _DEEPEST = 20
 _LONGEST = 200
 _POINTER = re.compile(r"(?:/(?:[^/~\x00-\x1f]|~[01])+)+")
@@ -83,11 +83,11 @@ def value_at(place: Place, documents: Documents) -> Any:
     return value
 
 
-def kind_of(value: Any) -> Kind | None:
+def kind_of(value: Any) -> ValueKind | None:
     """What kind of JSON value it is; None for null."""
     if isinstance(value, bool):
         return "boolean"
-    kinds: tuple[tuple[type | tuple[type, ...], Kind], ...] = (
+    kinds: tuple[tuple[type | tuple[type, ...], ValueKind], ...] = (
         (Mapping, "object"), (list, "list"), (str, "string"), ((int, float), "number"),
     )  # fmt: skip
     return next((kind for types, kind in kinds if isinstance(value, types)), None)

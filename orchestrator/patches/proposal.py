@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from orchestrator.base.frozen import Frozen
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ProposedAction(_Frozen):
+class ProposedAction(Frozen):
     """One action; a key that its kind does not have is absent in JSON, `value: null` is a value."""
 
     kind: Literal["config", "flag", "env", "cleanup", "redownload", "install"]
@@ -27,7 +25,7 @@ class ProposedAction(_Frozen):
         return {key: value for key, value in whole(self).items() if key in self.model_fields_set}
 
 
-class Way(_Frozen):
+class ProposedWay(Frozen):
     """One alternative of a remedy. `consents` are those without which it is not taken, `conflicts` the patches
     beside which it is not taken, each with the reason."""
 

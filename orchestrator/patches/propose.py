@@ -8,11 +8,10 @@ from typing import Any
 
 from orchestrator.engines import registry
 from orchestrator.patches import config_edits, formula
-from orchestrator.patches.action import TEMPLATE, Action
-from orchestrator.patches.action import Way as WayOfPatch
+from orchestrator.patches.action import TEMPLATE, Action, Way
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
 _ENGINE = registry.get(registry.USUAL)
 DEFAULTS = {"port": "8000"}
@@ -25,7 +24,7 @@ _TOLD = {
 can write into a log, so it never looks like an option or a path elsewhere."""
 
 
-def ways(patch: Patch, circumstances: Circumstances) -> tuple[Way, ...]:
+def ways(patch: Patch, circumstances: Circumstances) -> tuple[ProposedWay, ...]:
     """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
     numbered = enumerate(patch.ways)
     worked = [_way(way, circumstances, number) for number, way in numbered if circumstances.allow(way)]
@@ -48,13 +47,13 @@ def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
     return tuple(TEMPLATE.sub(told, text) for text in patch.advice)
 
 
-def _way(way: WayOfPatch, circumstances: Circumstances, number: int) -> Way | None:
+def _way(way: Way, circumstances: Circumstances, number: int) -> ProposedWay | None:
     # where a config edit is made is a circumstance of its own
     chosen = [action for action in way.do if action.kind == "config" or circumstances.allow(action)]
     done = [_actions(action, circumstances) for action in chosen]
     if any(actions is None for actions in done):
         return None
-    return Way(
+    return ProposedWay(
         actions=tuple(action for actions in done for action in actions or ()),
         cost=way.cost,
         consents=tuple(dict.fromkeys(action.consent for action in chosen if action.consent)),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Protocol
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ValidationInfo, WithJsonSchema
 
 from orchestrator.patches.ends import suggested
 from orchestrator.patches.literals import SEEN, SHORTEST_WORD, words_of
@@ -22,12 +22,6 @@ MOST_STEPS = 20_000_000
 MOST_STEPS_OF_A_LINE = 5_000_000
 """Of one that is looked for in every line of a log."""
 _LONGEST_PATTERN = 10_000
-
-
-class Frozen(BaseModel):
-    """A part of a patch file: unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _one_or_more(value: Any) -> Any:

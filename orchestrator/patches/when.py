@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
+from orchestrator.base.frozen import Frozen
 from orchestrator.patches import formula
 from orchestrator.patches.pointer import Documents, Place, PlaceName, text_of, value_at
-from orchestrator.patches.wanted import Frozen, Settings, Specifier, Words, checked
+from orchestrator.patches.wanted import Settings, Specifier, Words, checked
 
 
 def _formula(value: str, info: ValidationInfo) -> str:
@@ -50,7 +51,7 @@ Whens = Annotated[
 """Circumstances, one of which must hold as a whole."""
 
 
-class Refusal(Frozen):
+class UnknownForm(Frozen):
     """A form of a config file of which nobody knows what an edit would do: it `says` what is there, and nothing is
     edited. {PLACE} in it is the value there."""
 

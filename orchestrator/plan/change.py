@@ -11,7 +11,7 @@ from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.proposal import ProposedAction, Way
+from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
 Why = Literal["certain", "forced", "finding", "again", "possible"]
 
@@ -94,7 +94,7 @@ def work_out(
     taken: str | None = None,
 ) -> Change:
     """Work a patch out that no failure asked for: its mildest way, or the one that was `taken`, as the journal names it."""
-    ways = propose.ways(patch, known) or (Way(actions=()),)
+    ways = propose.ways(patch, known) or (ProposedWay(actions=()),)
     changes = [worked_out(way, patch, why=why, evidence=evidence, configs=configs) for way in ways]
     if taken is None:
         return changes[0]
@@ -104,7 +104,9 @@ def work_out(
     )
 
 
-def worked_out(way: Way, patch: Patch, *, why: Why, evidence: str, configs: Mapping[str, bytes]) -> Change:
+def worked_out(
+    way: ProposedWay, patch: Patch, *, why: Why, evidence: str, configs: Mapping[str, bytes]
+) -> Change:
     """What one way comes to. Raises CheckpointError("config_broken") where a file cannot be edited safely."""
     settings: dict[str, dict[str, str | None]] = {"flag": {}, "env": {}}
     lists: dict[str, list[str]] = {"cleanup": [], "redownload": []}

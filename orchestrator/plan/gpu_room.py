@@ -23,7 +23,7 @@ LONGEST_COMMAND = 60
 
 
 @dataclass(frozen=True)
-class Launch:
+class Demand:
     """What a launch of an engine asks of the cards by its option: how many, which share of each, CUDA_VISIBLE_DEVICES where it is set, and whether
     CUDA numbers the cards as nvidia-smi does though they differ (CUDA_DEVICE_ORDER; else the fastest is its first)."""
 
@@ -42,7 +42,7 @@ class Shortage:
     card: Gpu
     free_mib: int
     needed_mib: int
-    launch: Launch
+    launch: Demand
     short: int
     """How many of the launch's cards are short."""
     holders: tuple[GpuProcess, ...]
@@ -101,7 +101,7 @@ class Shortage:
 
 
 def shortage(
-    cards: Sequence[Gpu], processes: Iterable[GpuProcess], launch: Launch, *, own: Collection[int] = ()
+    cards: Sequence[Gpu], processes: Iterable[GpuProcess], launch: Demand, *, own: Collection[int] = ()
 ) -> Shortage | None:
     """The fullest card of a launch that would be refused for want of free memory; None where each has room.
 
@@ -140,7 +140,7 @@ def shortage(
     )
 
 
-def _meant(cards: Sequence[Gpu], launch: Launch) -> list[Gpu]:
+def _meant(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
     """The cards that the launch will take: the first of those that it may see; none where that is not known."""
     if any(card.mig == "Enabled" for card in cards):
         return []
@@ -155,7 +155,7 @@ def _meant(cards: Sequence[Gpu], launch: Launch) -> list[Gpu]:
     return seen[: launch.cards] if len(seen) >= launch.cards else []
 
 
-def _numbers_hold(cards: Sequence[Gpu], launch: Launch) -> bool:
+def _numbers_hold(cards: Sequence[Gpu], launch: Demand) -> bool:
     """Whether a card has the same number for CUDA as for nvidia-smi."""
     return launch.by_bus or len({card.name for card in cards}) == 1
 
@@ -174,7 +174,7 @@ def _free(card: Gpu, processes: Iterable[GpuProcess], own: Collection[int]) -> i
     return (card.memory_mib or 0) - (card.memory_used_mib or 0) + ours
 
 
-def _needed(card: Gpu, launch: Launch) -> float:
+def _needed(card: Gpu, launch: Demand) -> float:
     return (card.memory_mib or 0) * TORCH_SHARE * launch.share
 
 

@@ -108,7 +108,7 @@ def gpu_shortage(
     if visible is None and isinstance(here, Machine):
         visible = here.cuda_visible_devices
     by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    launch = gpu_room.Launch(
+    launch = gpu_room.Demand(
         options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
     )
     if now is not None:

@@ -9,7 +9,7 @@ from orchestrator.patches import propose
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.pointer import TOP, text_of, value_at
-from orchestrator.patches.proposal import Way
+from orchestrator.patches.proposal import ProposedWay
 from orchestrator.patches.when import When
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, worked_out
@@ -46,7 +46,7 @@ def predicted(
     return tuple(found)
 
 
-def _may_be_foreseen(way: Way, beside: Sequence[str]) -> bool:
+def _may_be_foreseen(way: ProposedWay, beside: Sequence[str]) -> bool:
     settings = all(action.kind in _SETTINGS for action in way.actions)
     return settings and way.automatic and not any(name in way.conflicts for name in beside)
 

@@ -9,7 +9,7 @@ from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.engines.options import Options
 from orchestrator.engines.variable import Variable
 from orchestrator.facts import engine, gpu_processes, gpus, machine, p2p, topology
-from orchestrator.facts.engine import Engine
+from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
@@ -81,7 +81,7 @@ def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
     asked = survey.facts.of(engine.FACT)
     if isinstance(asked, Unknown) and asked.code != "no_engine":
         return "{command} --set engine.python=PATH"
-    python = shlex.quote(asked.executable if isinstance(asked, Engine) else playbook.engine.python)
+    python = shlex.quote(asked.executable if isinstance(asked, InstalledEngine) else playbook.engine.python)
     return f"{python} -m pip install {shlex.quote(f'{playbook.kind.package.distributions[0]}{playbook.engine.version}')}  # on {host}"
 
 

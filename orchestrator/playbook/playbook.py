@@ -20,14 +20,14 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
 from orchestrator.on_host.secrets.secrets import brief, is_secret
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
-from orchestrator.playbook.shape import Figures, Name, Setting, Shape, Smoke
+from orchestrator.playbook.shape import Figures, Name, Setting, Shape, SmokeSettings
 
 __all__ = [
     "Figures",
     "Playbook",
     "PlaybookFile",
     "Setting",
-    "Smoke",
+    "SmokeSettings",
     "find",
     "load",
     "names",

@@ -52,13 +52,13 @@ Folder = Annotated[
 ]
 
 
-class Frozen(BaseModel):
+class PlaybookPart(BaseModel):
     """A part of a playbook: unknown keys are mistakes, values do not change."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
 
 
-class Model(Frozen):
+class Model(PlaybookPart):
     """Which files of the Hub, and under which name they are served."""
 
     repository: Annotated[
@@ -71,14 +71,14 @@ class Model(Frozen):
     )
 
 
-class Checkpoint(Frozen):
+class CheckpointSettings(PlaybookPart):
     """Where the model's files lie on the host, and which of the repository's files are not wanted."""
 
     folder: Folder | None = None
     ignore: tuple[OneLine, ...] = ()
 
 
-class Engine(Frozen):
+class EngineSettings(PlaybookPart):
     """The inference server: which versions will do, and the interpreter on the host that has it."""
 
     kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.kinds())})] = registry.USUAL
@@ -113,7 +113,7 @@ class Engine(Frozen):
             return False
 
 
-class Parallel(Frozen):
+class Parallel(PlaybookPart):
     """Over how many GPUs the model is spread, by each kind of parallelism."""
 
     tensor: Count = 1
@@ -125,21 +125,21 @@ class Parallel(Frozen):
         return self.tensor * self.pipeline * self.data
 
 
-class Needs(Frozen):
+class Needs(PlaybookPart):
     """What the host must have; `gpus: 0` is an engine that runs on the CPU."""
 
     gpus: Figure | None = None
     gpu_memory_gib: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = 0
 
 
-class Smoke(Frozen):
+class SmokeSettings(PlaybookPart):
     """The request that must be answered before a launch counts as healthy."""
 
     prompt: Annotated[str, Field(min_length=1)] = "2+2="
     max_tokens: Count = 8
 
 
-class Figures(Frozen):
+class Figures(PlaybookPart):
     """Numbers of the checkpoint for a plan made before its files are there; the files win once they are."""
 
     weights_bytes: Figure | None = None
@@ -167,7 +167,7 @@ def _scalar_text(value: Any) -> Any:
     return str(value)
 
 
-class Setting(Frozen):
+class Setting(PlaybookPart):
     """A variable of the engine's environment, and why it is set."""
 
     value: Annotated[
@@ -193,7 +193,7 @@ class Setting(Frozen):
 
 def _argument_name(name: Any, info: ValidationInfo) -> str:
     """An option's name as its engine allows it; the engine is read before the arguments are."""
-    engine = info.data.get("engine", Engine()).kind
+    engine = info.data.get("engine", EngineSettings()).kind
     return registry.get(engine).arguments.checked_name(name)
 
 
@@ -205,13 +205,13 @@ def _variable_name(name: Any) -> str:
     return name
 
 
-class Shape(Frozen):
+class Shape(PlaybookPart):
     """The keys of a playbook, whether they came from a file or from the command line."""
 
     description: str = ""
     model: Model
-    checkpoint: Checkpoint = Checkpoint()
-    engine: Engine = Engine()
+    checkpoint: CheckpointSettings = CheckpointSettings()
+    engine: EngineSettings = EngineSettings()
     parallel: Parallel = Parallel()
     context: Count
     """Tokens of one request, prompt and answer together; always passed as --max-model-len."""
@@ -226,7 +226,7 @@ class Shape(Frozen):
     port: Annotated[int, Strict(), Field(ge=1, le=65535)] = 8000
     needs: Needs = Needs()
     consents: tuple[Consent, ...] = ()
-    smoke: Smoke = Smoke()
+    smoke: SmokeSettings = SmokeSettings()
     figures: Figures = Figures()
     ready_timeout: Annotated[Count, Field(le=30 * 24 * 3600)] = 1800
     """Seconds that one launch may take until it is healthy, at most 30 days."""
@@ -276,7 +276,7 @@ class Shape(Frozen):
     @field_validator("ready_timeout")
     @classmethod
     def _outlasts_the_engine(cls, seconds: int, info: Any) -> int:
-        name = registry.get(info.data.get("engine", Engine()).kind).patience or ""
+        name = registry.get(info.data.get("engine", EngineSettings()).kind).patience or ""
         own = info.data.get("environment", {}).get(name)
         if own and own.plain.isdecimal() and int(own.plain) >= seconds:
             raise ValueError(

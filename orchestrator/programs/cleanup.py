@@ -8,7 +8,7 @@ from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.programs.request import Request, Value
 
 
-class Kept(Value):
+class KeptPath(Value):
     """What stays, and why."""
 
     path: str
@@ -19,7 +19,7 @@ class Removed(Value):
     """Paths that are gone, and those that stay."""
 
     removed: tuple[str, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptPath, ...]
 
 
 class Waited(Value):

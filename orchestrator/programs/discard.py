@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.programs.cleanup import Kept
+from orchestrator.programs.cleanup import KeptPath
 from orchestrator.programs.request import Request, Value
 
 
@@ -20,7 +20,7 @@ class Discarded(Value):
 
     discarded: tuple[str, ...]
     sound: tuple[str, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptPath, ...]
 
 
 class Discard(Request[Discarded]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.programs.processes import Process
+from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value
 
 
@@ -14,7 +14,7 @@ class Kills(Value):
     machine: int | None = None
 
 
-class Kill(Process):
+class Kill(NamedProcess):
     """A process that the kernel's log says was killed, and that line."""
 
     text: str

@@ -20,7 +20,7 @@ class Index(Value):
     broken: bool
 
 
-class Disk(Value):
+class DiskSpace(Value):
     free_bytes: int
     total_bytes: int
 
@@ -47,7 +47,7 @@ class Inspected(Value):
     unreadable: Mapping[str, str]
     index: Index | None
     code: CodeFiles | None
-    disk: Disk
+    disk: DiskSpace
     manifest: Mapping[str, Any] | None
     """What the last download fetched into it."""
 

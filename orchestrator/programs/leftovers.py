@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from orchestrator.programs.processes import Process
+from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value
 
 
-class Holding(Process):
+class Holding(NamedProcess):
     """A living process and what it holds on all GPUs, 0 or None where that is not known."""
 
     gpu_mib: int | None

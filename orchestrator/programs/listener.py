@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.programs.request import Value
 
 
-class Listener(Value):
+class PortOwner(Value):
     """`ours` where a member of the launch has the port; what cannot be seen of another user's process is None."""
 
     ours: bool

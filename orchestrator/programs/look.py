@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.programs.inspect_checkpoint import InspectCheckpoint, Inspected
-from orchestrator.programs.observe import Observe, Seen
+from orchestrator.programs.observe import Observation, Observe
 from orchestrator.programs.read_facts import ReadFacts, Reply
 from orchestrator.programs.request import Request, Value
 
@@ -14,7 +14,7 @@ class Looked(Value):
     """The answers of the three programs."""
 
     checkpoint: Inspected
-    launch: Seen
+    launch: Observation
     facts: Mapping[str, Reply] | None = None
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.programs.listener import Listener
-from orchestrator.programs.processes import Process
+from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value, secret
 
 
-class Member(Process):
+class Member(NamedProcess):
     """A living process of a launch."""
 
     rss_bytes: int | None
@@ -26,7 +26,7 @@ class Processes(Value):
     exit_code: int | None
 
 
-class Place(Value):
+class Endpoint(Value):
     """Where a server is asked."""
 
     host: str
@@ -47,18 +47,18 @@ class SharedMemory(Value):
     bytes: int
 
 
-class Seen(Value):
+class Observation(Value):
     """Everything that can be told of a deployment in one round trip."""
 
     launch: int | None
     process: Processes | None
     command: Mapping[str, Any] | None
     """What was started, as its record says."""
-    endpoint: Place
+    endpoint: Endpoint
     log: Log | None
     health: int | None
     models: tuple[str, ...]
-    listener: Listener | None
+    listener: PortOwner | None
     shm: SharedMemory
     journal: tuple[Mapping[str, Any], ...]
     """Of all machines that share the home folder."""
@@ -68,7 +68,7 @@ class Seen(Value):
     boot_id: str
 
 
-class Observe(Request[Seen]):
+class Observe(Request[Observation]):
     """The launch that lives where `launch` is None, else the latest."""
 
     program = "observe"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.programs.request import Value
 
 
-class Process(Value):
+class NamedProcess(Value):
     """A process by its number, and by the name that it gave itself."""
 
     pid: int

@@ -8,7 +8,7 @@ from typing import Any
 from orchestrator.programs.request import Request, Value
 
 
-class Asked(Value):
+class FactCommand(Value):
     """An argument list, in which `~` is the home folder on the host, its limit in seconds, and what it is run with."""
 
     argv: tuple[str, ...]
@@ -24,4 +24,4 @@ model."""
 class ReadFacts(Request[Mapping[str, Reply]]):
     program = "read_facts"
 
-    commands: Mapping[str, Asked]
+    commands: Mapping[str, FactCommand]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from orchestrator.programs.processes import Process
+from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value
 
 
-class Entry(Value):
+class SharedFile(Value):
     """A file in /dev/shm."""
 
     name: str
     bytes: int
 
 
-class KeptEntry(Entry):
+class KeptEntry(SharedFile):
     """One that stays, and why; `doubtful` where nobody knows whose it is."""
 
     reason: str
@@ -34,13 +34,13 @@ class Stopped(Value):
     """`launch` is None where none was ever started, `gpu` where nobody waited or nvidia-smi does not answer."""
 
     launch: int | None
-    ended: tuple[Process, ...]
+    ended: tuple[NamedProcess, ...]
     killed: int
     """How many needed KILL."""
     exit_code: int | None
-    left: tuple[Process, ...]
+    left: tuple[NamedProcess, ...]
     """They write into its log, are not known to be its own, and live on."""
-    shm_removed: tuple[Entry, ...]
+    shm_removed: tuple[SharedFile, ...]
     shm_kept: tuple[KeptEntry, ...]
     gpu: Returned | None
     seconds: float

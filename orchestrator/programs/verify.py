@@ -29,7 +29,7 @@ class Bad(Value):
     why: str
 
 
-class Verdict(Value):
+class CheckpointVerdict(Value):
     """`bytes` are those of the shards; `index` is the index's name, None where there is a single shard."""
 
     whole: bool
@@ -42,7 +42,7 @@ class Verdict(Value):
     """How many files were hashed; None where none was to be."""
 
 
-class Verify(Request[Hashing | Verdict]):
+class Verify(Request[Hashing | CheckpointVerdict]):
     """`files` is what is known of upstream's, None for nothing; with `deep` they are hashed."""
 
     program = "verify"

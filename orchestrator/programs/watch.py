@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from orchestrator.programs.listener import Listener
-from orchestrator.programs.processes import Process
+from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value, secret
 
 
@@ -23,7 +23,7 @@ class Health(Value):
     health: int | None
 
 
-class Work(Value):
+class Labour(Value):
     """What its processes have done so far: seconds of computing, bytes read from disks."""
 
     cpu_seconds: float
@@ -35,7 +35,7 @@ class Beat(Value):
 
     waited: float
     log_bytes: int
-    work: Work
+    work: Labour
 
 
 class Answering(Value):
@@ -47,14 +47,14 @@ class Answering(Value):
     listed: bool
     locked: bool
     ours: bool
-    owner: Listener | None
+    owner: PortOwner | None
 
 
 class ServerGone(Value):
     """A server that answered is no longer there, though the supervisor is."""
 
     process: Literal["server_gone"]
-    members: tuple[Process, ...]
+    members: tuple[NamedProcess, ...]
 
 
 class Exited(Value):
@@ -62,13 +62,13 @@ class Exited(Value):
 
     exited: int | None
     log_bytes: int
-    members: tuple[Process, ...]
+    members: tuple[NamedProcess, ...]
 
 
-Event = Running | Health | Beat | Answering | ServerGone | Exited
+WatchEvent = Running | Health | Beat | Answering | ServerGone | Exited
 
 
-class FollowLaunch(Request[Event]):
+class FollowLaunch(Request[WatchEvent]):
     """`interval` is the seconds between two questions for health."""
 
     program = "watch"

@@ -28,7 +28,7 @@ LARGE = (".safetensors", ".bin", ".model")
 
 
 @dataclass(frozen=True)
-class Request:
+class HubRequest:
     """One answered request; `file` where it concerned a file's bytes, `sent` counts body bytes."""
 
     method: str
@@ -56,7 +56,7 @@ class Hub:
     """File name -> the bytes that the listing names for it, whatever it has."""
     hold: dict[str, threading.Event] = field(default_factory=dict)
     """File name -> its second half is sent when this is set."""
-    requests: list[Request] = field(default_factory=list)
+    requests: list[HubRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.held = threading.Event()
@@ -273,14 +273,14 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         sent = len(body) if self.command == "GET" else 0
-        request = Request(self.command, self.path, file, sent, status, self.headers.get("Authorization"))
+        request = HubRequest(self.command, self.path, file, sent, status, self.headers.get("Authorization"))
         if not sent:
             self.hub.requests.append(request)
         self.end_headers()
         if sent:
             self._send_body(body, request)
 
-    def _send_body(self, body: bytes, request: Request) -> None:
+    def _send_body(self, body: bytes, request: HubRequest) -> None:
         file, half = request.file or "", len(body) // 2
         parts = [body[at : at + CHUNK] for at in range(0, len(body), CHUNK)]
         held = self.hub.hold.get(file)

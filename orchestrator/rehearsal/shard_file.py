@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-Shape = tuple[int, ...]
-Tensors = Mapping[str, tuple[str, Shape]]
+TensorShape = tuple[int, ...]
+Tensors = Mapping[str, tuple[str, TensorShape]]
 """Name -> dtype as safetensors spells it, and shape."""
 Fill = Callable[[str, int], bytes]
 """Gives a tensor's bytes from its name and how many it must be."""

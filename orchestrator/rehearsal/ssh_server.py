@@ -140,12 +140,12 @@ class Session(paramiko.ServerInterface):
         return self._start(channel, [b"/bin/sh"])
 
     def _start(self, channel: paramiko.Channel, argv: list[bytes]) -> bool:
-        program = Program(channel, argv, self._server.environment)
+        program = ChannelProcess(channel, argv, self._server.environment)
         threading.Thread(target=program.run, daemon=True).start()
         return True
 
 
-class Program:
+class ChannelProcess:
     """A subprocess behind a channel, as sshd keeps it: the channel's end closes its pipes and nothing more."""
 
     def __init__(self, channel: paramiko.Channel, argv: list[bytes], environment: Mapping[str, str]) -> None:

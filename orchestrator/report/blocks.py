@@ -6,20 +6,20 @@ from collections.abc import Iterable
 
 from orchestrator.base.amounts import duration
 from orchestrator.base.events import Event
-from orchestrator.report.layout import Line, Role, prefix_of, step_head, visible, wrapped
+from orchestrator.report.layout import Style, StyledLine, prefix_of, step_head, visible, wrapped
 from orchestrator.report.panel import panel_lines
 
 
-def step_end(event: Event, width: int) -> list[Line]:
+def step_end(event: Event, width: int) -> list[StyledLine]:
     """The line that stays of a step: sign, name, what came of it, its time at the right."""
     state = str(event.data["state"])
-    tail: Line = [] if state == "skipped" else [(duration(event.data.get("seconds") or 0.0), "dim")]
-    role: Role = "bad" if state == "failed" else ""
+    tail: StyledLine = [] if state == "skipped" else [(duration(event.data.get("seconds") or 0.0), "dim")]
+    role: Style = "bad" if state == "failed" else ""
     text = event.text or ("interrupted" if state == "interrupted" else "")
     return wrapped(step_head(state, event.step), text, width, role=role, tail=tail)
 
 
-def finished(event: Event, width: int, *, several_hosts: bool) -> list[Line]:
+def finished(event: Event, width: int, *, several_hosts: bool) -> list[StyledLine]:
     """The lines that stay of an event; none while it only says what is under way.
 
     Of several hosts each line is told apart by a prefix. A plan, a finding and a result keep their 80 columns
@@ -37,7 +37,7 @@ def finished(event: Event, width: int, *, several_hosts: bool) -> list[Line]:
     return lines if event.kind == "plan" else [[(prefix, "dim"), *line] for line in lines]
 
 
-def message(event: Event, width: int) -> list[Line]:
+def message(event: Event, width: int) -> list[StyledLine]:
     """Everything that is no step: plan, finding, note, warning, result."""
     if event.kind == "warning":
         return wrapped([("warning: ", "warn")], event.text, width)
@@ -51,12 +51,12 @@ def message(event: Event, width: int) -> list[Line]:
     return [[(line, "")] for line in lines]
 
 
-def _labelled(lines: Iterable[str], column: int) -> Iterable[Line]:
+def _labelled(lines: Iterable[str], column: int) -> Iterable[StyledLine]:
     """A first line that says it all, then lines with a label in front."""
     for number, line in enumerate(lines):
         if number == 0:
             first, gap, rest = line.partition("  ")
-            role: Role = "good" if first == "healthy" else "strong"
+            role: Style = "good" if first == "healthy" else "strong"
             yield [(first, role), (gap + rest, "")]
         elif line.startswith("  "):
             yield [(line[:column], "dim"), (line[column:], "")]

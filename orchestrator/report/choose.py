@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from orchestrator.base.events import Display
-from orchestrator.report.layout import WIDEST, WIDTH, Line, plain
+from orchestrator.report.layout import WIDEST, WIDTH, StyledLine, plain
 
 UNABLE = ("", "dumb", "unknown")
 """TERM of a terminal that cannot rewrite a line."""
@@ -31,7 +31,7 @@ def display(out: TextIO, *, as_json: bool, several_hosts: bool) -> Display:
     return PlainLines(out, several_hosts=several_hosts)
 
 
-def write(lines: Sequence[Line], out: TextIO) -> None:
+def write(lines: Sequence[StyledLine], out: TextIO) -> None:
     """Laid-out lines, coloured where the place is a terminal that has colours."""
     _survive(out)
     if on_terminal(out):

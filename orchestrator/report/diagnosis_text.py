@@ -6,7 +6,7 @@ import json
 
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.patches.proposal import ProposedAction
-from orchestrator.report.layout import WIDTH, Line, Role, wrapped
+from orchestrator.report.layout import WIDTH, Style, StyledLine, wrapped
 from orchestrator.report.panel import condensed
 
 FAILED = ("fault", "unknown_fault", "hang")
@@ -21,7 +21,7 @@ HEADLINES = {
 }
 
 
-def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[Line]:
+def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked."""
     verdict, words = HEADLINES[found.verdict]
     out = _entry(verdict, words, role="bad" if found.verdict in FAILED else "good")
@@ -62,7 +62,7 @@ def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[Line]:
     return out
 
 
-def _entry(label: str, text: str, *, limit: int | None = None, role: Role = "") -> list[Line]:
+def _entry(label: str, text: str, *, limit: int | None = None, role: Style = "") -> list[StyledLine]:
     lines = wrapped([(f"{label:<12} ", "dim")], " ".join(text.split()), WIDTH, role=role)
     if limit is not None and len(lines) > limit:
         kept, last = lines[:limit], lines[limit - 1]

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.base.errors import DeployError, UsageError
-from orchestrator.report.layout import WIDTH, Line, plain, visible, wrapped
+from orchestrator.report.layout import WIDTH, StyledLine, plain, visible, wrapped
 
 LEAST_GAP = 2
 NAMED = 6
 """So many processes are named; `deploy status` and --json name all."""
 
 
-def error_lines(error: DeployError, next_command: str, host: str = "") -> list[Line]:
+def error_lines(error: DeployError, next_command: str, host: str = "") -> list[StyledLine]:
     """The message at 80 columns, then the next command on a line that can be copied, its code at the right."""
     where = f"{host}: " if host and host not in error.message else ""
     told = f"deploy: {where}{error.message}"
@@ -22,7 +22,7 @@ def error_lines(error: DeployError, next_command: str, host: str = "") -> list[L
     texts = [plain(line) for part in parts for line in wrapped([], part, WIDTH)]
     if texts[0] == "deploy:":  # a path that is longer than the line
         texts[:2] = [" ".join(texts[:2])]
-    lines: list[Line] = [[("deploy:", "bad"), (texts[0].removeprefix("deploy:"), "")]]
+    lines: list[StyledLine] = [[("deploy:", "bad"), (texts[0].removeprefix("deploy:"), "")]]
     lines += [[(text, "")] for text in texts[1:]]
     lines += _left(error.left) if error.left else []
     tag = f"[{error.code}, exit {error.exit_code}]"
@@ -32,9 +32,9 @@ def error_lines(error: DeployError, next_command: str, host: str = "") -> list[L
     return [*lines, [(command, "strong")], [(tag.rjust(WIDTH), "dim")]]
 
 
-def _left(left: Mapping[str, Any]) -> list[Line]:
+def _left(left: Mapping[str, Any]) -> list[StyledLine]:
     """What lives on, and the command that ends it."""
-    stop: Line = [("  end it: ", "dim"), (visible(left["stop"]), "strong")]
+    stop: StyledLine = [("  end it: ", "dim"), (visible(left["stop"]), "strong")]
     return [*wrapped([("  alive: ", "warn")], living(left), WIDTH), stop]
 
 

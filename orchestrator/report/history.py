@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.report.layout import Line, Role, visible, wrapped
+from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 from orchestrator.report.panel import condensed
 
-Record = Mapping[str, Any]
+JournalRecord = Mapping[str, Any]
 HIDDEN = ("at", "machine", "action")
 WHEN = 21
 WHAT = 12
-ROLES: Mapping[str, Role] = {"healthy": "good", "failed": "bad", "hang": "bad"}
+ROLES: Mapping[str, Style] = {"healthy": "good", "failed": "bad", "hang": "bad"}
 
 
-def table(records: Iterable[Record], width: int) -> list[Line]:
+def table(records: Iterable[JournalRecord], width: int) -> list[StyledLine]:
     """One row a record, oldest first; times are the host's, in UTC."""
-    lines: list[Line] = [[(f"{'time (UTC)':<{WHEN}}{'what':<{WHAT}}details", "dim")]]
+    lines: list[StyledLine] = [[(f"{'time (UTC)':<{WHEN}}{'what':<{WHAT}}details", "dim")]]
     for record in records:
         what, details, role = words(record)
-        head: Line = [(f"{_when(record):<{WHEN}}", "dim"), (f"{what:<{WHAT - 1}} ", "strong")]
+        head: StyledLine = [(f"{_when(record):<{WHEN}}", "dim"), (f"{what:<{WHAT - 1}} ", "strong")]
         lines += wrapped(head, details, width, role=role)
     return lines
 
 
-def words(record: Record) -> tuple[str, str, Role]:
+def words(record: JournalRecord) -> tuple[str, str, Style]:
     """What was done and its details, as it was told when it happened. Never raises: a record may lack any key."""
     action = str(record.get("action"))
     if action in ("launch", "outcome"):
@@ -39,7 +39,7 @@ def words(record: Record) -> tuple[str, str, Role]:
     return visible(action.replace("_", " ")), _pairs(rest), ""
 
 
-def _launch(record: Record) -> tuple[str, str, Role]:
+def _launch(record: JournalRecord) -> tuple[str, str, Style]:
     what = f"launch {record.get('launch', '?')}"
     if record["action"] == "launch":
         return what, "started", ""
@@ -49,7 +49,7 @@ def _launch(record: Record) -> tuple[str, str, Role]:
     return what, f"{result}{patch}{': ' if cause else ''}{cause}", ROLES.get(result, "")
 
 
-def _patch(record: Record) -> str:
+def _patch(record: JournalRecord) -> str:
     files = [str(file.get("name")) for file in _records(record.get("files"))]
     done = [f"edited {', '.join(files)}"] if files else []
     for name, value in {**_mapping(record.get("flags")), **_mapping(record.get("environment"))}.items():
@@ -58,13 +58,13 @@ def _patch(record: Record) -> str:
     return f"{record.get('patch')}{why}: {'; '.join(done) or record.get('way') or 'nothing changed'}"
 
 
-def _revert(record: Record) -> str:
+def _revert(record: JournalRecord) -> str:
     why = "by a person" if record.get("by_person") else "it did not help"
     kept = "; the files were left as they are" if record.get("forgotten") else ""
     return f"{record.get('patch')} taken back, {why}{kept}"
 
 
-def _stop(record: Record) -> str:
+def _stop(record: JournalRecord) -> str:
     ended, removed = _list(record.get("ended")), _list(record.get("shm_removed"))
     left = [f"pid {one.get('pid')} ({one.get('name')})" for one in _records(record.get("left"))]
     others = f"; {', '.join(left)} had its log open and lived on" if left else ""
@@ -72,11 +72,11 @@ def _stop(record: Record) -> str:
     return done + others
 
 
-def _stop_failed(record: Record) -> str:
+def _stop_failed(record: JournalRecord) -> str:
     return f"launch {record.get('launch', '?')}: {record.get('survivors', 'some processes')} would not end"
 
 
-def _clean(record: Record) -> str:
+def _clean(record: JournalRecord) -> str:
     """What became of each thing that was to be cleaned (`on_host/programs/cleanup.py`)."""
     told = []
     for name, done in _mapping(record.get("what")).items():
@@ -95,7 +95,7 @@ def _holders(done: Mapping[str, Any]) -> str:
     return f"memory is held by {', '.join(holders)}" if holders else "nobody holds memory"
 
 
-def _discard(record: Record) -> str:
+def _discard(record: JournalRecord) -> str:
     files = [str(one) for one in _list(record.get("files"))]
     kept = _records(record.get("kept"))
     stays = f"; {', '.join(str(one.get('path')) for one in kept)} stayed" if kept else ""
@@ -104,7 +104,7 @@ def _discard(record: Record) -> str:
     )
 
 
-def _consent(record: Record) -> str:
+def _consent(record: JournalRecord) -> str:
     where = [str(record[key]) for key in ("repository", "commit") if record.get(key)]
     return f"{record.get('consent')} given{' for ' if where else ''}{' at '.join(where)}"
 
@@ -119,7 +119,7 @@ def _pairs(record: Mapping[str, Any]) -> str:
     return ", ".join(told)
 
 
-DETAILS: Mapping[str, tuple[Callable[[Record], str], Role]] = {
+DETAILS: Mapping[str, tuple[Callable[[JournalRecord], str], Style]] = {
     "patch": (_patch, ""),
     "revert": (_revert, ""),
     "stop_failed": (_stop_failed, "bad"),
@@ -145,5 +145,5 @@ def _records(value: object) -> list[Mapping[str, Any]]:
     return [one for one in _list(value) if isinstance(one, Mapping)]
 
 
-def _when(record: Record) -> str:
+def _when(record: JournalRecord) -> str:
     return visible(str(record.get("at", ""))[:19].replace("T", " "))

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 from orchestrator.on_host.secrets.secrets import redact
 
-Role = Literal["", "strong", "dim", "good", "bad", "warn", "busy", "link", "added", "removed"]
-Span = tuple[str, Role]
-Line = list[Span]
+Style = Literal["", "strong", "dim", "good", "bad", "warn", "busy", "link", "added", "removed"]
+Span = tuple[str, Style]
+StyledLine = list[Span]
 
 WIDTH = 80
 WIDEST = 100
 """A time at the right edge of a wider line would be too far from what it belongs to."""
 NAME = 10
-SIGNS: Mapping[str, tuple[str, Role]] = {
+SIGNS: Mapping[str, tuple[str, Style]] = {
     "started": ("..", "busy"),
     "ok": ("ok", "good"),
     "skipped": ("--", "dim"),
@@ -54,11 +54,13 @@ def _written_out(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def plain(line: Line) -> str:
+def plain(line: StyledLine) -> str:
     return "".join(visible(text) for text, _ in line).rstrip()
 
 
-def wrapped(head: Line, text: str, width: int, *, role: Role = "", tail: Line | None = None) -> list[Line]:
+def wrapped(
+    head: StyledLine, text: str, width: int, *, role: Style = "", tail: StyledLine | None = None
+) -> list[StyledLine]:
     """Text behind a head, broken at blanks, further lines indented below it; the tail ends the first line."""
     indent = sum(len(part) for part, _ in head)
     reserve = sum(len(part) for part, _ in tail) + 2 if tail else 0
@@ -66,13 +68,13 @@ def wrapped(head: Line, text: str, width: int, *, role: Role = "", tail: Line | 
     first, *more = textwrap.wrap(
         visible(redact(text)), room, break_long_words=False, break_on_hyphens=False
     ) or [""]
-    line: Line = [*head, (first, role)]
+    line: StyledLine = [*head, (first, role)]
     if tail:
         line += [(" " * max(2, width - indent - len(first) - reserve + 2), ""), *tail]
     return [line, *([(" " * indent, ""), (part, role)] for part in more)]
 
 
-def step_head(state: str, name: str) -> Line:
+def step_head(state: str, name: str) -> StyledLine:
     sign, role = SIGNS[state]
     return [("  ", ""), (sign, role), ("  ", ""), (f"{name:<{NAME}}", "strong"), (" ", "")]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from orchestrator.diagnosis import lines
 from orchestrator.engines.log_grammar import LogGrammar
-from orchestrator.report.layout import Line, Role, visible
+from orchestrator.report.layout import Style, StyledLine, visible
 
 HOLD_SECONDS = 0.4
 """How long a line is held back for other ranks to say the same."""
 LONGEST_HELD = 2000
-ROLES: dict[str, Role] = {
+ROLES: dict[str, Style] = {
     "DEBUG": "dim",
     "INFO": "dim",
     "WARNING": "warn",
@@ -44,7 +44,7 @@ class LogLines:
         self._held: list[_Held] = []
         self._known: dict[tuple[str | None, ...], _Held] = {}
 
-    def take(self, chunk: bytes) -> list[Line]:
+    def take(self, chunk: bytes) -> list[StyledLine]:
         *whole, self._rest = (self._rest + chunk).split(b"\n")
         for raw in whole:
             self._number += 1
@@ -55,12 +55,12 @@ class LogLines:
         self._rest = self._rest[: lines.LONGEST]
         return self._release(len(self._held) - LONGEST_HELD)
 
-    def due(self) -> list[Line]:
+    def due(self) -> list[StyledLine]:
         """What was held for long enough."""
         old = self._clock() - HOLD_SECONDS
         return self._release(sum(1 for one in self._held if one.since <= old))
 
-    def end(self) -> list[Line]:
+    def end(self) -> list[StyledLine]:
         """Everything that is left, a last line without an end included."""
         more = self.take(b"\n") if self._rest else []
         return [*more, *self._release(len(self._held))]
@@ -76,7 +76,7 @@ class LogLines:
         if line.message.strip() and line.process is not None:
             self._known[key] = held
 
-    def _release(self, count: int) -> list[Line]:
+    def _release(self, count: int) -> list[StyledLine]:
         if count <= 0:
             return []
         out, self._held = self._held[:count], self._held[count:]
@@ -86,9 +86,9 @@ class LogLines:
                 del self._known[key]
         return [self._shown(one) for one in out]
 
-    def _shown(self, held: _Held) -> Line:
+    def _shown(self, held: _Held) -> StyledLine:
         line = held.line
-        shown: Line = []
+        shown: StyledLine = []
         if line.process is not None:
             shown.append((f"{visible(line.process)} ", "busy"))
         role = ROLES.get(line.level or "", "")
@@ -106,7 +106,7 @@ def _key(line: lines.Line) -> tuple[str | None, ...]:
     return (kind, line.level, line.message)
 
 
-def whole(chunks: Iterable[bytes], grammar: LogGrammar) -> Iterator[Line]:
+def whole(chunks: Iterable[bytes], grammar: LogGrammar) -> Iterator[StyledLine]:
     """A log that has ended."""
     log = LogLines(grammar)
     for chunk in chunks:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import redact
-from orchestrator.report.layout import WIDTH, Line, Role, plain, visible, wrapped
+from orchestrator.report.layout import WIDTH, Style, StyledLine, plain, visible, wrapped
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.engine import Diagnosis
@@ -83,9 +83,9 @@ def panel_text(words: Mapping[str, Any], diff: str) -> str:
     return "\n".join(plain(line) for line in panel_lines(words, diff))
 
 
-def panel_lines(words: Mapping[str, Any], diff: str) -> list[Line]:
+def panel_lines(words: Mapping[str, Any], diff: str) -> list[StyledLine]:
     """Root cause, why, remedy with its diff, cost: fits on a screen and can be pasted, so always 80 columns."""
-    lines: list[Line] = [[]]
+    lines: list[StyledLine] = [[]]
     if cause := words["cause"]:
         lines += _row("root cause", condensed(cause), "bad") + _right(words["where"])
     lines += _row("host", words.get("host", "")) + _row("why", words["why"])
@@ -114,17 +114,17 @@ def condensed(cause: str) -> str:
     return " ... ".join([head, *asked, *close])
 
 
-def _row(head: str, text: str, role: Role = "") -> list[Line]:
+def _row(head: str, text: str, role: Style = "") -> list[StyledLine]:
     if not text:
         return []
     return wrapped([(" " * INDENT + f"{head:<{HEAD}}", "dim")], " ".join(text.split()), WIDTH, role=role)
 
 
-def _right(text: str) -> list[Line]:
+def _right(text: str) -> list[StyledLine]:
     return [[(f"{visible(text):>{WIDTH}}", "dim")]] if text else []
 
 
-def _diff_lines(diff: str) -> Iterator[tuple[str, Role]]:
+def _diff_lines(diff: str) -> Iterator[tuple[str, Style]]:
     """Each file's name and its changed lines; what surrounds them is for `deploy diff`."""
     room = WIDTH - INDENT - HEAD
     shown = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith("--- ")]

@@ -17,9 +17,9 @@ from typing import TextIO
 from orchestrator.base.amounts import duration, rounded
 from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
-from orchestrator.report.layout import WIDTH, Line, plain, prefix_of, step_head, wrapped
+from orchestrator.report.layout import WIDTH, StyledLine, plain, prefix_of, step_head, wrapped
 from orchestrator.report.ticker import Ticker
-from orchestrator.report.underway import Going, UnderWay
+from orchestrator.report.underway import CurrentSteps, Going
 
 QUIET_SECONDS = 1.2
 """How long the output may be silent before what is under way is named; the promise is two seconds,
@@ -42,7 +42,7 @@ class PlainLines:
         self._out = out
         self._several_hosts = several_hosts
         self._clock = clock
-        self._under_way = UnderWay(clock)
+        self._under_way = CurrentSteps(clock)
         self._lock = threading.RLock()
         self._ticker = Ticker(self.tick, 0.1)
         self._spoke: dict[str, float] = {}
@@ -80,7 +80,7 @@ class PlainLines:
             known = {id(going) for going in self._under_way.all()}
             self._said = {key: said for key, said in self._said.items() if key in known}
 
-    def _write(self, host: str, lines: list[Line]) -> None:
+    def _write(self, host: str, lines: list[StyledLine]) -> None:
         if lines:
             self._out.write("".join(f"{plain(line)}\n" for line in lines))
             self._out.flush()
@@ -104,7 +104,7 @@ class _Said:
             return min(self._next, spoke + PHASE_SECONDS)
         return self._next
 
-    def line(self, now: float, prefix: str) -> list[Line]:
+    def line(self, now: float, prefix: str) -> list[StyledLine]:
         going = self._going
         pause = PAUSES[min(self._times, len(PAUSES) - 1)]
         self._times += 1
@@ -113,5 +113,5 @@ class _Said:
         ahead = going.ahead(now)
         times = f"{duration(going.elapsed(now))}{', ' if ahead else ''}{ahead}"
         following = f"; more in {rounded(pause)}" if pause > PHASE_SECONDS else ""
-        head: Line = [(prefix, "dim"), *step_head("started", going.step)]
+        head: StyledLine = [(prefix, "dim"), *step_head("started", going.step)]
         return wrapped(head, going.text or "under way", WIDTH, tail=[(f"{times}{following}", "")])

@@ -6,26 +6,31 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.base.amounts import duration
-from orchestrator.report.layout import Line, Role, visible, wrapped
+from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 from orchestrator.report.panel import condensed
 
-State = Mapping[str, Any]
+StatusAnswer = Mapping[str, Any]
 LABEL = 11
-ROLES: Mapping[str, Role] = {"healthy": "good", "starting": "busy", "never launched": "dim", "stopped": "dim"}
+ROLES: Mapping[str, Style] = {
+    "healthy": "good",
+    "starting": "busy",
+    "never launched": "dim",
+    "stopped": "dim",
+}
 
 
-def table(state: State, width: int) -> list[Line]:
+def table(state: StatusAnswer, width: int) -> list[StyledLine]:
     """What `Deployment.status` found: a row a subject, then the processes and the patches in force as tables."""
     name = f"{state['playbook']} on {state['host']}"
     now = str(state["state"])
-    lines: list[Line] = [[(name, "strong"), (": ", ""), (now, ROLES.get(now, "warn"))]]
+    lines: list[StyledLine] = [[(name, "strong"), (": ", ""), (now, ROLES.get(now, "warn"))]]
     for label, text in _rows(state):
         lines += wrapped([(f"  {label:<{LABEL}}", "dim")], text, width)
     lines += _processes(state["members"])
     return [*lines, *_patches(state["patches"], width)]
 
 
-def _rows(state: State) -> list[tuple[str, str]]:
+def _rows(state: StatusAnswer) -> list[tuple[str, str]]:
     rows = []
     if state["launch"] is not None:
         ended = "" if state["exit_code"] is None else f", exit status {state['exit_code']}"
@@ -43,23 +48,23 @@ def _rows(state: State) -> list[tuple[str, str]]:
     return rows
 
 
-def _processes(members: list[Mapping[str, Any]]) -> list[Line]:
+def _processes(members: list[Mapping[str, Any]]) -> list[StyledLine]:
     if not members:
         return []
-    lines: list[Line] = [[], [(f"  {'pid':>8}  {'memory':>12}  process", "dim")]]
+    lines: list[StyledLine] = [[], [(f"  {'pid':>8}  {'memory':>12}  process", "dim")]]
     for one in members:
         size = f"{(one['rss_bytes'] or 0) / 2**20:,.0f} MiB"
         lines.append([(f"  {one['pid']:>8}  {size:>12}  {visible(str(one['name']))}", "")])
     return lines
 
 
-def _patches(patches: list[Mapping[str, Any]], width: int) -> list[Line]:
+def _patches(patches: list[Mapping[str, Any]], width: int) -> list[StyledLine]:
     if not patches:
         return []
-    lines: list[Line] = [[], [(f"  {'patch in force':<24}{'proven':<9}changed", "dim")]]
+    lines: list[StyledLine] = [[], [(f"  {'patch in force':<24}{'proven':<9}changed", "dim")]]
     for one in patches:
         proven = "yes" if one["confirmed"] else "not yet"
-        head: Line = [(f"  {visible(str(one['patch'])):<24}{proven:<9}", "")]
+        head: StyledLine = [(f"  {visible(str(one['patch'])):<24}{proven:<9}", "")]
         lines += wrapped(head, ", ".join(one["files"]) or "options only", width)
     return lines
 

@@ -15,12 +15,12 @@ from rich.text import Text
 from orchestrator.base.amounts import duration
 from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
-from orchestrator.report.layout import WIDEST, Line, Role, prefix_of, step_head, visible
+from orchestrator.report.layout import WIDEST, Style, StyledLine, prefix_of, step_head, visible
 from orchestrator.report.ticker import Ticker
-from orchestrator.report.underway import Going, UnderWay
+from orchestrator.report.underway import CurrentSteps, Going
 
 TICK_SECONDS = 0.25
-STYLES: dict[Role, str] = {  # the terminal's own palette: whoever chose it can read it, dark or light
+STYLES: dict[Style, str] = {  # the terminal's own palette: whoever chose it can read it, dark or light
     "": "",
     "strong": "bold",
     "dim": "dim",
@@ -40,7 +40,7 @@ def console_for(out: TextIO) -> Console:
     return Console(file=out, highlight=False)
 
 
-def ansi(console: Console, line: Line, *, crop: int | None = None) -> str:
+def ansi(console: Console, line: StyledLine, *, crop: int | None = None) -> str:
     """A line as the console's terminal shows it, cut to `crop` columns if told."""
     text = Text.assemble(*((visible(part), STYLES[role]) for part, role in line), end="")
     text.rstrip()
@@ -70,7 +70,7 @@ class Terminal:
         self._several_hosts = several_hosts
         self._clock = clock
         self._console = console or console_for(out)
-        self._under_way = UnderWay(clock)
+        self._under_way = CurrentSteps(clock)
         self._lock = threading.RLock()
         self._ticker = Ticker(self.tick, TICK_SECONDS)
         self._live = ""
@@ -108,7 +108,7 @@ class Terminal:
             if not self._closed:
                 self._redraw([])
 
-    def _redraw(self, above: list[Line]) -> None:
+    def _redraw(self, above: list[StyledLine]) -> None:
         live = [self._going(one) for one in self._under_way.all()]
         room = max(10, self._console.width - 1)
         lines = [ansi(self._console, line, crop=room) for line in live[: max(1, self._console.height - 1)]]
@@ -127,19 +127,19 @@ class Terminal:
             self._out.flush()
             self._live = ""
 
-    def _going(self, going: Going) -> Line:
+    def _going(self, going: Going) -> StyledLine:
         """Name, what is waited for, a bar where the share is known, what is ahead, and the clock at the right edge."""
         now = self._clock()
         width = min(self._console.width - 1, WIDEST - 1)
         prefix = prefix_of(going.host, self._several_hosts)
-        head: Line = [(prefix, "dim"), *step_head("started", going.step)]
+        head: StyledLine = [(prefix, "dim"), *step_head("started", going.step)]
         ahead = going.ahead(now)
         clock = _clock(going.elapsed(now))
         tail = f"{ahead}{'  ' if ahead else ''}{clock:>6}"
         room = width - sum(len(part) for part, _ in head) - len(tail) - 2
         text = visible(going.text.replace("\n", " ") or "under way")
         text = text if len(text) <= room else text[: max(0, room - 3)].rstrip() + "..."
-        line: Line = [*head, (text, "")]
+        line: StyledLine = [*head, (text, "")]
         room -= len(text)
         if going.part is not None and room >= 10:
             size = min(BAR, room - 2)

@@ -41,7 +41,7 @@ class Going:
         return re.sub(r"[\d.,/]+( [kMGT]?B)?", "#", self.text)
 
 
-class UnderWay:
+class CurrentSteps:
     """Follows events; of each host the innermost step that is under way counts."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -14,7 +14,7 @@ from orchestrator.steps.watch import A_REPAIR, settled
 
 
 @dataclass(frozen=True)
-class Answer(Step):
+class AnswerStep(Step):
     """Ask it again and again; nothing of it is ended on suspicion."""
 
     name = "answer"

@@ -10,19 +10,19 @@ from orchestrator.base.errors import DeployError
 from orchestrator.job import Job
 from orchestrator.plan.plan import Goal, Plan
 from orchestrator.plan.preflight import wants_linger
-from orchestrator.steps.answer import Answer
+from orchestrator.steps.answer import AnswerStep
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.download import Download
-from orchestrator.steps.launch import Launch
+from orchestrator.steps.launch import LaunchStep
 from orchestrator.steps.linger import Linger
-from orchestrator.steps.patch import Patch
+from orchestrator.steps.patch import PatchStep
 from orchestrator.steps.refusals import refusals
-from orchestrator.steps.smoke import Smoke
+from orchestrator.steps.smoke import SmokeStep
 from orchestrator.steps.step import Onward, Step
-from orchestrator.steps.verify import Verify
-from orchestrator.steps.watch import Watch, under_way
+from orchestrator.steps.verify import VerifyStep
+from orchestrator.steps.watch import WatchStep, under_way
 
 OF_A_LAUNCH = ("trust-remote-code", "listen-openly")
 """Consents that only what is started needs: a patch alone runs nothing."""
@@ -45,7 +45,7 @@ class Course:
     @property
     def only_asks(self) -> bool:
         """Whether the launch that is there is only asked for completions, and stays as it is."""
-        return all(isinstance(step, (Confirm, Answer)) for step in self.steps)
+        return all(isinstance(step, (Confirm, AnswerStep)) for step in self.steps)
 
     def as_json(self) -> dict[str, Any]:
         """The object that `deploy plan --json` prints."""
@@ -74,7 +74,7 @@ def _is_counted(steps: Sequence[Step]) -> bool:
     """Whether these steps start a launch of this incident for certain: what is diagnosed first may need none, and a
     person who stops ends the incident."""
     opens_anew = any(isinstance(step, Clean) and step.by_person for step in steps)
-    starts = any(isinstance(step, Launch) for step in steps)
+    starts = any(isinstance(step, LaunchStep) for step in steps)
     return starts and not opens_anew and not isinstance(steps[0], Diagnose)
 
 
@@ -85,7 +85,7 @@ def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
         if following and not isinstance(following[-1], Diagnose):
             return
     if goal == "patch":
-        yield Patch(plan, plan.changes)
+        yield PatchStep(plan, plan.changes)
         return
     if begin != "launch":
         yield from _checkpoint(plan, goal, fetched=begin == "verify")
@@ -102,10 +102,10 @@ def _follow(job: Job, plan: Plan, goal: Goal) -> Iterator[Step]:
     if survey.observed.alive and goal == "patch":
         return
     if survey.proven:
-        yield Answer(plan, launch)
+        yield AnswerStep(plan, launch)
     elif survey.observed.alive:
-        yield Watch(plan, launch)
-        yield Smoke(plan, ours=False)
+        yield WatchStep(plan, launch)
+        yield SmokeStep(plan, ours=False)
     elif (
         outcome is None
         or outcome.result == "healthy"
@@ -126,24 +126,24 @@ def unanswered(job: Job, plan: Plan) -> bool:
 
 def _checkpoint(plan: Plan, goal: Goal, *, fetched: bool) -> Iterator[Step]:
     if fetched:
-        yield Verify(plan, "fetched")
+        yield VerifyStep(plan, "fetched")
     elif goal in ("up", "fetch"):
         yield Download(plan)
-        yield Verify(plan, "fetch")
+        yield VerifyStep(plan, "fetch")
     else:
-        yield Verify(plan, "refuse")
+        yield VerifyStep(plan, "refuse")
 
 
 def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
     survey = plan.survey
     if stops or (survey.observed.launch is not None and not survey.history.cleaned):
         yield Clean(survey.observed, by_person=stops)
-    yield Patch(plan, plan.changes)
+    yield PatchStep(plan, plan.changes)
     if "linger" in job.consents and wants_linger(survey):
         yield Linger()
-    yield Launch(plan)
-    yield Watch(plan)
-    yield Smoke(plan)
+    yield LaunchStep(plan)
+    yield WatchStep(plan)
+    yield SmokeStep(plan)
 
 
 def _of_changes(plan: Plan) -> dict[str, str]:

@@ -11,7 +11,7 @@ from orchestrator.steps.step import Effects, Step, Work
 
 
 @dataclass(frozen=True)
-class Discard(Step):
+class DiscardStep(Step):
     """Hash what the remedy names, and take away what is damaged."""
 
     name = "discard"

@@ -12,7 +12,7 @@ from orchestrator.steps.step import Effects, Step, Work
 
 
 @dataclass(frozen=True)
-class Launch(Step):
+class LaunchStep(Step):
     """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first."""
 
     name = "launch"

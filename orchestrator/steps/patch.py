@@ -14,7 +14,7 @@ DEADLINE_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
-class Patch(Step):
+class PatchStep(Step):
     """Apply changes in their order; `cause` is the root cause that a remedy answers."""
 
     name = "patch"

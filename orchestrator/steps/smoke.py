@@ -11,7 +11,7 @@ from orchestrator.steps.watch import settled
 
 
 @dataclass(frozen=True)
-class Smoke(Step):
+class SmokeStep(Step):
     """`ours`: this run started the launch."""
 
     name = "smoke"

@@ -11,18 +11,18 @@ from orchestrator.download.verdict import broken, judge
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
-Broken = Literal["fetch", "fetched", "refuse"]
+Onset = Literal["fetch", "fetched", "refuse"]
 """What is broken is fetched again; was fetched just now, so that fetching it again mends nothing; or is not to be
 fetched by this command."""
 
 
 @dataclass(frozen=True)
-class Verify(Step):
+class VerifyStep(Step):
     """Judge every shard by the index and its header."""
 
     name = "verify"
     plan: Plan
-    broken: Broken
+    broken: Onset
 
     @property
     def effects(self) -> Effects:

@@ -16,7 +16,7 @@ A_REPAIR = "where it fails its log is diagnosed, and the repair is planned from 
 
 
 @dataclass(frozen=True)
-class Watch(Step):
+class WatchStep(Step):
     """Follow the launch that was started just before, or `older`, which an earlier run started."""
 
     name = "watch"

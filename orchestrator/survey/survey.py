@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint import json_spans
 from orchestrator.facts import engine, machine
-from orchestrator.facts.engine import Engine
+from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Asked
@@ -147,9 +147,9 @@ class Survey:
         return here.hf_endpoint if isinstance(here, Machine) else None
 
     @property
-    def engine(self) -> Engine | None:
+    def engine(self) -> InstalledEngine | None:
         installed = self.facts.of(engine.FACT)
-        return installed if isinstance(installed, Engine) else None
+        return installed if isinstance(installed, InstalledEngine) else None
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:

@@ -85,7 +85,7 @@ def test_a_refusal_on_the_host_has_a_next_command(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", sorted({code_of(call) for _, call in calls({"Failure"}, PACKAGE / "on_host")})
+    "code", sorted({code_of(call) for _, call in calls({"DownloadFailure"}, PACKAGE / "on_host")})
 )
 def test_a_failed_download_has_a_next_command(code: str) -> None:
     source = Source(

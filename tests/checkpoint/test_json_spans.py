@@ -27,9 +27,9 @@ LAYOUTS = st.fixed_dictionaries(
 )
 
 
-def members(value: Any, path: json_spans.Path = ()) -> list[json_spans.Path]:
+def members(value: Any, path: json_spans.KeyPath = ()) -> list[json_spans.KeyPath]:
     """Every member of every object, as a path."""
-    found: list[json_spans.Path] = []
+    found: list[json_spans.KeyPath] = []
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in pairs:
         if isinstance(value, dict):
@@ -38,7 +38,7 @@ def members(value: Any, path: json_spans.Path = ()) -> list[json_spans.Path]:
     return found
 
 
-def without(value: Any, path: json_spans.Path) -> Any:
+def without(value: Any, path: json_spans.KeyPath) -> Any:
     result = copy.deepcopy(value)
     parent = result
     for step in path[:-1]:
@@ -91,7 +91,7 @@ def is_one_cut(before: bytes, after: bytes) -> bool:
         (b'{"a": 1, "b": {"a": 1, "a": 2}}', ("a",), b'{"b": {"a": 1, "a": 2}}'),
     ],
 )
-def test_the_cut_is_minimal(before: bytes, path: json_spans.Path, after: bytes) -> None:
+def test_the_cut_is_minimal(before: bytes, path: json_spans.KeyPath, after: bytes) -> None:
     assert json_spans.remove(before, path, name="x") == after
 
 
@@ -148,7 +148,7 @@ def test_not_a_number_is_read_as_python_reads_it() -> None:
     ],
 )
 def test_a_new_member_stands_first_and_takes_the_layout_of_the_others(
-    before: bytes, path: json_spans.Path, after: bytes
+    before: bytes, path: json_spans.KeyPath, after: bytes
 ) -> None:
     assert json_spans.put(before, path, 1, name="x") == after
 
@@ -163,7 +163,7 @@ def test_a_new_member_stands_first_and_takes_the_layout_of_the_others(
         (("twice", "a"), "config.json, line 1 column 25: 'twice' stands twice in one object"),
     ],
 )
-def test_where_nothing_can_be_put_is_told_with_the_files_name(path: json_spans.Path, message: str) -> None:
+def test_where_nothing_can_be_put_is_told_with_the_files_name(path: json_spans.KeyPath, message: str) -> None:
     before = b'{"list": [{}], "twice": 1, "twice": {}}'
     with pytest.raises(CheckpointError) as caught:
         json_spans.put(before, path, 1, name="config.json")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.base.errors import DeployError
-from orchestrator.download.progress import Fetched, Progress, Source, failure, known_files, read
+from orchestrator.download.progress import DownloadProgress, Fetched, Source, failure, known_files, read
 from orchestrator.programs.discard import KnownFile
 
 SOURCE = Source(
@@ -30,8 +30,8 @@ MANIFEST = {
 
 def test_a_line_of_progress() -> None:
     line = {"bytes": 5, "total": 10, "files_done": 1, "files": 2, "rate": 3, "eta_seconds": 2, "file": "a"}
-    assert read(line, SOURCE) == Progress(5, 10, 1, 2, 3, 2, "a")
-    assert read({}, SOURCE) == Progress(0, 0, 0, 0, 0, None, None)
+    assert read(line, SOURCE) == DownloadProgress(5, 10, 1, 2, 3, 2, "a")
+    assert read({}, SOURCE) == DownloadProgress(0, 0, 0, 0, 0, None, None)
 
 
 def test_the_last_line() -> None:

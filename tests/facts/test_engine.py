@@ -24,7 +24,7 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
         assert read.code == expected["unknown"]
         assert expected.get("reason", "") in read.reason
         return
-    assert isinstance(read, engine.Engine)
+    assert isinstance(read, engine.InstalledEngine)
     for name, wanted in expected.items():
         assert getattr(read, name) == wanted, name
 
@@ -38,7 +38,7 @@ def test_an_interpreter_that_does_not_exist_is_named() -> None:
     assert "/home/ml/nope" in read.reason
 
 
-def ask(folder: Path) -> engine.Engine | Unknown:
+def ask(folder: Path) -> engine.InstalledEngine | Unknown:
     done = subprocess.run(
         engine.command(sys.executable, PACKAGE, {}).argv,
         capture_output=True,
@@ -59,6 +59,6 @@ def test_metadata_is_read_and_vllm_is_not_imported(tmp_path: Path) -> None:
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.16.0\n")
     (tmp_path / "json.py").write_text("raise SystemExit('a json.py of the home folder was taken')")
     read = ask(tmp_path)
-    assert isinstance(read, engine.Engine), read
+    assert isinstance(read, engine.InstalledEngine), read
     assert (read.version, read.distribution, read.on_cpu) == ("0.16.0", "vllm", False)
     assert Path(read.executable).exists()

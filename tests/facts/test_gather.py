@@ -14,7 +14,7 @@ import pytest
 from orchestrator import facts as room
 from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.disk import Disk
-from orchestrator.facts.engine import Engine
+from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, every, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
@@ -107,7 +107,7 @@ def test_the_engine_is_asked_with_the_environment_that_it_will_have(tmp_path: Pa
         )
     missing, found = without.of(engine.FACT), told.of(engine.FACT)
     assert isinstance(missing, Unknown) and missing.code == "no_engine"
-    assert isinstance(found, Engine), found
+    assert isinstance(found, InstalledEngine), found
     assert found.version == "0.16.0"
 
 
@@ -120,7 +120,7 @@ def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None
             host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
         )
     found = told.of(engine.FACT)
-    assert isinstance(found, Engine), found
+    assert isinstance(found, InstalledEngine), found
     assert (found.version, found.torch) == ("0.16.0", None)
 
 

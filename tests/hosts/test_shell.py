@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from orchestrator.base.errors import HostError
 from orchestrator.hosts.pipes import Pipes, moment
-from orchestrator.hosts.shell import Frame, Framed, Shell, brief
+from orchestrator.hosts.shell import Framed, Framing, Shell, brief
 
 TOKEN = b"0123456789abcdef"
 
@@ -28,17 +28,17 @@ def test_an_output_cut_anywhere_is_put_together(
 
 
 def test_a_shell_that_echoes_its_input_does_not_end_the_output() -> None:
-    frame = Frame()
+    frame = Framing()
     assert frame.token not in frame.around("true")
 
 
 def test_every_command_has_a_token_of_its_own() -> None:
-    assert len({Frame().token for _ in range(50)}) == 50
+    assert len({Framing().token for _ in range(50)}) == 50
 
 
 @pytest.mark.parametrize("shell", [["sh"], ["sh", "-v"], ["bash", "--posix"], ["bash", "-x"]])
 def test_shells_frame_the_output(shell: list[str]) -> None:
-    frame = Frame()
+    frame = Framing()
     done = subprocess.run(shell, input=frame.around("printf a; printf b >&2; exit 4"), capture_output=True)
     out, err = Framed(frame.token), Framed(frame.token)
     out.feed(done.stdout)

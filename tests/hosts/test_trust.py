@@ -9,7 +9,7 @@ import pytest
 from orchestrator.base.errors import HostError, UsageError
 from orchestrator.hosts.config import Resolved
 from orchestrator.hosts.known_hosts import HostKey, parse
-from orchestrator.hosts.trust import Standing, check, judge, preferred_types, read_fingerprints
+from orchestrator.hosts.trust import KeyStanding, check, judge, preferred_types, read_fingerprints
 
 KEY = HostKey("ssh-ed25519", b"the key")
 OTHER = HostKey("ssh-ed25519", b"another key")
@@ -24,23 +24,23 @@ def line(names: str, key: HostKey = KEY, marker: str = "") -> str:
 @pytest.mark.parametrize(
     ("text", "host", "standing"),
     [
-        ("", HOST, Standing.UNKNOWN),
-        (line("[gpu]:2222"), HOST, Standing.KNOWN),
-        (line("gpu"), HOST, Standing.KNOWN),
-        (line("gpu", OTHER), HOST, Standing.UNKNOWN),
-        (line("[gpu]:2222", OTHER), HOST, Standing.CHANGED),
-        (line("[gpu]:2222", OTHER) + line("[gpu]:2222"), HOST, Standing.KNOWN),
-        (line("[gpu]:2222", OTHER) + line("gpu"), HOST, Standing.CHANGED),
-        (line("[gpu]:2222", RSA), HOST, Standing.OTHER_TYPE),
-        (line("[gpu]:2222") + line("*", KEY, "@revoked"), HOST, Standing.REVOKED),
-        (line("[gpu]:2222") + line("elsewhere", KEY, "@revoked"), HOST, Standing.KNOWN),
-        (line("[gpu]:2222", KEY, "@cert-authority"), HOST, Standing.UNKNOWN),
-        (line("box"), replace(HOST, host_key_alias="box"), Standing.KNOWN),
-        (line("[gpu]:2222"), replace(HOST, host_key_alias="box"), Standing.UNKNOWN),
-        (line("gpu", OTHER), replace(HOST, port=22), Standing.CHANGED),
+        ("", HOST, KeyStanding.UNKNOWN),
+        (line("[gpu]:2222"), HOST, KeyStanding.KNOWN),
+        (line("gpu"), HOST, KeyStanding.KNOWN),
+        (line("gpu", OTHER), HOST, KeyStanding.UNKNOWN),
+        (line("[gpu]:2222", OTHER), HOST, KeyStanding.CHANGED),
+        (line("[gpu]:2222", OTHER) + line("[gpu]:2222"), HOST, KeyStanding.KNOWN),
+        (line("[gpu]:2222", OTHER) + line("gpu"), HOST, KeyStanding.CHANGED),
+        (line("[gpu]:2222", RSA), HOST, KeyStanding.OTHER_TYPE),
+        (line("[gpu]:2222") + line("*", KEY, "@revoked"), HOST, KeyStanding.REVOKED),
+        (line("[gpu]:2222") + line("elsewhere", KEY, "@revoked"), HOST, KeyStanding.KNOWN),
+        (line("[gpu]:2222", KEY, "@cert-authority"), HOST, KeyStanding.UNKNOWN),
+        (line("box"), replace(HOST, host_key_alias="box"), KeyStanding.KNOWN),
+        (line("[gpu]:2222"), replace(HOST, host_key_alias="box"), KeyStanding.UNKNOWN),
+        (line("gpu", OTHER), replace(HOST, port=22), KeyStanding.CHANGED),
     ],
 )
-def test_standing(text: str, host: Resolved, standing: Standing) -> None:
+def test_standing(text: str, host: Resolved, standing: KeyStanding) -> None:
     assert judge(tuple(parse("f", text)), host, KEY).standing is standing
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.launch import vigil
-from orchestrator.launch.vigil import Asked
+from orchestrator.launch.vigil import Trial
 from orchestrator.programs.smoke import Completion
 
 LATE = {"ok": False, "status": None, "late": True, "error": "no completion came within 60 s"}
@@ -26,9 +26,9 @@ MORE = {
 FINE = {"ok": True, "status": 200, "late": False, "error": None}
 
 
-def asked(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Asked, ...]:
+def asked(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Trial, ...]:
     values = [Completion.model_validate({**MORE, **answer}) for answer in answers]
-    return tuple(Asked(at * every, at * every + takes, value) for at, value in enumerate(values))
+    return tuple(Trial(at * every, at * every + takes, value) for at, value in enumerate(values))
 
 
 def made(answer: dict[str, Any], before: int | None, after: int | None) -> dict[str, Any]:

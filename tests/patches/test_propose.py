@@ -10,7 +10,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
 from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.proposal import Way
+from orchestrator.patches.proposal import ProposedWay
 from orchestrator.patches.propose import advice, ways
 
 
@@ -109,7 +109,7 @@ def test_other_braces_of_an_advice_stay() -> None:
     assert advice(patch, Circumstances()) == patch.advice
 
 
-def way_of(*actions: dict[str, Any], known: Circumstances | None = None, **way: Any) -> Way | None:
+def way_of(*actions: dict[str, Any], known: Circumstances | None = None, **way: Any) -> ProposedWay | None:
     given = {"remedy": [{"do": [*actions], **way}], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
     return next(iter(ways(patch, known or Circumstances())), None)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
-from orchestrator.plan.gpu_room import Launch, Shortage, after_waiting, holders, shortage
+from orchestrator.plan.gpu_room import Demand, Shortage, after_waiting, holders, shortage
 from orchestrator.programs.cleanup import Waited
 from tests.surveys import cards
 
@@ -31,7 +31,7 @@ def used(**mib: int | None) -> tuple[Gpu, ...]:
     )
 
 
-asking = functools.partial(Launch, "vLLM", "gpu-memory-utilization")
+asking = functools.partial(Demand, "vLLM", "gpu-memory-utilization")
 FOUR = asking(4, 0.9)
 
 
@@ -39,7 +39,7 @@ FOUR = asking(4, 0.9)
 class Case:
     cards: tuple[Gpu, ...]
     processes: tuple[GpuProcess, ...]
-    launch: Launch = FOUR
+    launch: Demand = FOUR
     own: frozenset[int] = frozenset()
     card: int | None = 0
     """Where it is short; None where it is not, or nobody can tell."""

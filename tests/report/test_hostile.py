@@ -16,11 +16,11 @@ from orchestrator.base.errors import PreflightRefused
 from orchestrator.base.events import Event
 from orchestrator.cli import complete
 from orchestrator.cli.main import tell
-from orchestrator.diagnosis.verdict import Diagnosis, Evidence, Finding, Folded, RootCause
+from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, RootCause
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.report import choose, diagnosis_text, error, history, status
 from orchestrator.report.json_lines import JsonLines, json_line
-from orchestrator.report.layout import Line, passage, plain
+from orchestrator.report.layout import StyledLine, passage, plain
 from orchestrator.report.log_lines import whole
 from orchestrator.report.panel import panel_lines
 from orchestrator.report.plain import PlainLines
@@ -51,7 +51,7 @@ def log(text: str) -> str:
     return shown([*whole([f"(Worker_TP0 pid=1) {text}\n".encode("utf-8", "surrogatepass")], GRAMMAR)])
 
 
-def shown(lines: list[Line]) -> str:
+def shown(lines: list[StyledLine]) -> str:
     return "".join(f"{plain(line)}\n" for line in lines)
 
 
@@ -79,7 +79,7 @@ def diagnosed(text: str) -> str:
         verdict="fault",
         root_cause=RootCause(text=text, line=1, process=text, exception=text),
         finding=Finding(patch=text, category="other", title=text, explanation=text, confidence="likely"),
-        evidence=(Evidence(line=2, text=text),),
+        evidence=(EvidenceLine(line=2, text=text),),
         folded=Folded(processes=(text,), lines=1),
     )
     return shown(diagnosis_text.diagnosis_lines(found, text, known=3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.report.layout import Line, plain
+from orchestrator.report.layout import StyledLine, plain
 from orchestrator.report.log_lines import HOLD_SECONDS, LogLines
 from tests.report.replay import Clock
 
@@ -12,7 +12,7 @@ def record(rank: int, text: str, level: str = "ERROR") -> bytes:
     return f"(Worker_TP{rank} pid={100 + rank}) {level} 07-25 10:00:0{rank} [cuda.py:71] {text}\n".encode()
 
 
-def texts(lines: list[Line]) -> list[str]:
+def texts(lines: list[StyledLine]) -> list[str]:
     return [plain(line) for line in lines]
 
 

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.base.errors import PreflightRefused, UsageError
 from orchestrator.report import history, status
 from orchestrator.report.error import error_lines
-from orchestrator.report.layout import Line, plain
+from orchestrator.report.layout import StyledLine, plain
 from tests.report.snapshots import check
 
 CAUSE = (
@@ -86,7 +86,7 @@ STATE: dict[str, Any] = {
 }
 
 
-def text(lines: list[Line]) -> str:
+def text(lines: list[StyledLine]) -> str:
     return "".join(f"{plain(line)}\n" for line in lines)
 
 

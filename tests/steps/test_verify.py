@@ -9,7 +9,7 @@ import pytest
 from orchestrator.base.errors import CheckpointError
 from orchestrator.download.verdict import Checked
 from orchestrator.steps import verify
-from orchestrator.steps.verify import Broken, Verify
+from orchestrator.steps.verify import Onset, VerifyStep
 from tests.steps.doing import do, plan
 from tests.surveys import WHOLE
 
@@ -32,7 +32,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> None:
 
 def test_a_whole_checkpoint_is_left_alone(monkeypatch: pytest.MonkeyPatch, fetched: list[Any]) -> None:
     verdict(monkeypatch, WHOLE_ONE)
-    assert do(Verify(plan(), "fetch")) == (None, 0)
+    assert do(VerifyStep(plan(), "fetch")) == (None, 0)
     assert fetched == []
 
 
@@ -40,7 +40,7 @@ def test_what_is_broken_is_fetched_again_and_judged_anew(
     monkeypatch: pytest.MonkeyPatch, fetched: list[Any]
 ) -> None:
     verdict(monkeypatch, BAD)
-    assert do(Verify(plan(), "fetch")) == ("verify", 1)
+    assert do(VerifyStep(plan(), "fetch")) == ("verify", 1)
     assert len(fetched) == 1
 
 
@@ -52,11 +52,11 @@ def test_what_is_broken_is_fetched_again_and_judged_anew(
     ],
 )
 def test_what_stays_broken_is_named(
-    broken: Broken, following: str, monkeypatch: pytest.MonkeyPatch, fetched: list[Any]
+    broken: Onset, following: str, monkeypatch: pytest.MonkeyPatch, fetched: list[Any]
 ) -> None:
     verdict(monkeypatch, BAD)
     with pytest.raises(CheckpointError) as raised:
-        do(Verify(plan(), broken))
+        do(VerifyStep(plan(), broken))
     assert (raised.value.code, raised.value.next_command) == ("checkpoint_broken", following)
     assert "a b.safetensors: is cut off" in raised.value.message
     assert fetched == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.engines.protocol import Engine, Server
+from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, consents, variables
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
@@ -17,7 +17,7 @@ ENGINE = Engine(
     consents=consents.RULES,
     launched=VllmOptions.of,
     key="VLLM_API_KEY",
-    server=Server("/health", "vllm:generation_tokens_total"),
+    server=Probes("/health", "vllm:generation_tokens_total"),
     log_name="vllm.log",
     log=GRAMMAR,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",

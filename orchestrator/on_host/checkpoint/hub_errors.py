@@ -44,7 +44,7 @@ _MEANING = {
 }
 
 
-class Failure(Exception):
+class DownloadFailure(Exception):
     """A download that ended, with its stable code and one sentence."""
 
     def __init__(self, code: str, message: str) -> None:

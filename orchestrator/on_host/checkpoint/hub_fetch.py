@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.checkpoint import hub_files
-from orchestrator.on_host.checkpoint.hub_errors import TRANSIENT, Failure, code_of, sentence_of
+from orchestrator.on_host.checkpoint.hub_errors import TRANSIENT, DownloadFailure, code_of, sentence_of
 from orchestrator.on_host.checkpoint.hub_files import RemoteFile
 from orchestrator.on_host.secrets import hub_token, secrets
 from orchestrator.on_host.state import last_download, state
@@ -38,16 +38,18 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
     try:
         files = hub_files.wanted(info.siblings, request.get("ignore") or ())
     except ValueError as error:
-        raise Failure("download_failed", str(error)) from error
+        raise DownloadFailure("download_failed", str(error)) from error
     before = last_download.read(room, folder) or {"files": {}}
     compared = hub_files.compare(folder, files, request.get("keep") or (), before["files"])
     if compared.foreign:
-        raise Failure("foreign_files", _foreign(folder, compared.foreign, request["repository"]))
+        raise DownloadFailure("foreign_files", _foreign(folder, compared.foreign, request["repository"]))
     todo = compared.fetch
     hub_files.sweep(folder, files)
     _check_disk(folder, todo)
     if kept := hub_files.clear(folder, todo):
-        raise Failure("foreign_files", f"{len(kept)} files have to be fetched again and stay: {kept[0]}")
+        raise DownloadFailure(
+            "foreign_files", f"{len(kept)} files have to be fetched again and stay: {kept[0]}"
+        )
     manifest = _manifest(request, info.sha, folder, files)
     state.write_json(room / "manifest.json", manifest)
     arguments = {
@@ -91,7 +93,7 @@ def _library() -> Any:
         import huggingface_hub
         import huggingface_hub.constants
     except ImportError as error:
-        raise Failure(
+        raise DownloadFailure(
             "hub_missing", f"huggingface_hub cannot be imported by {sys.executable}: {error}"
         ) from error
     return huggingface_hub
@@ -106,18 +108,18 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
     secrets.remember(own or "")
     given = request.get("token")
     choices = tokens(own, given, places[0], consent)
-    first: Failure | None = None
+    first: DownloadFailure | None = None
     for token in choices:
         try:
             return _listing(hub, endpoint, request, token), token
-        except Failure as failure:
+        except DownloadFailure as failure:
             if failure.code not in ("hub_gated", "hub_not_found", "hub_auth"):
                 raise
             first = first or failure
     assert first is not None
     if choices == [None] and (own or given or _has_token(hub)):
         withheld = f"; a token is at hand but is not sent to {endpoint} without consent"
-        raise Failure(first.code, first.message + withheld)
+        raise DownloadFailure(first.code, first.message + withheld)
     raise first
 
 
@@ -154,11 +156,11 @@ def _persist(step: Callable[[], Any], what: str, attempts: int, stop: threading.
         try:
             return step()
         except Exception as error:
-            code = error.code if isinstance(error, Failure) else code_of(error)
-            why = error.message if isinstance(error, Failure) else sentence_of(error)
+            code = error.code if isinstance(error, DownloadFailure) else code_of(error)
+            why = error.message if isinstance(error, DownloadFailure) else sentence_of(error)
             print(f"{state.now()} {what}: {why}", file=sys.stderr, flush=True)
             if code not in TRANSIENT or attempt + 1 == attempts or halt.wait(FIRST_WAIT_SECONDS * 2**attempt):
-                raise Failure(code, f"{what}: {why}") from error
+                raise DownloadFailure(code, f"{what}: {why}") from error
     raise AssertionError("attempts is at least 1")
 
 
@@ -185,7 +187,7 @@ def _check_disk(folder: str, todo: list[RemoteFile]) -> None:
     figures = os.statvfs(folder)
     free = figures.f_bavail * figures.f_frsize + hub_files.reclaimable(folder, todo)
     if needed > free:
-        raise Failure(
+        raise DownloadFailure(
             "disk_full", f"{needed} bytes are still to be fetched, {free} bytes are free where {folder} lies"
         )
 
@@ -209,7 +211,7 @@ class _Run:
         for file in todo:
             self.waiting.put(file)
         self.left = len(todo)
-        self.ends: queue.SimpleQueue[tuple[RemoteFile, Failure | None]] = queue.SimpleQueue()
+        self.ends: queue.SimpleQueue[tuple[RemoteFile, DownloadFailure | None]] = queue.SimpleQueue()
         self.under_way: dict[str, RemoteFile] = {}
         self.stop = threading.Event()
         self.orphans = {
@@ -256,7 +258,7 @@ class _Run:
             failure = None
             try:
                 _persist(lambda: self._fetch(file), file.name, ATTEMPTS, self.stop)  # noqa: B023
-            except Failure as error:
+            except DownloadFailure as error:
                 failure = error
             self.under_way.pop(file.name, None)
             self.ends.put((file, failure))
@@ -267,7 +269,7 @@ class _Run:
         whole = hub_files.sound(self.folder, file.name) or hub_files.exactly(self.folder, file)
         if found != file.size or not whole:
             hub_files.clear(self.folder, [file])
-            raise Failure("download_failed", f"arrived broken, {found} of {file.size} bytes")
+            raise DownloadFailure("download_failed", f"arrived broken, {found} of {file.size} bytes")
 
     def _progress(self) -> dict[str, Any]:
         running = list(self.under_way.values())

@@ -13,7 +13,7 @@ LARGEST = 16 << 20
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """An HTTP answer; `status` is None, and `text` says why, when none came."""
 
     status: int | None
@@ -39,17 +39,17 @@ def ask(
     body: Any = None,
     api_key: str | None = None,
     timeout: float = 5.0,
-) -> Answer:
+) -> Response:
     """GET, or POST where there is a body (JSON), with a timeout in seconds for each wait."""
     address = reachable(host)
     try:  # the HTTP modules take longer to import than nobody takes to refuse
         socket.create_connection((address, port), timeout=timeout).close()
     except OSError as error:
-        return Answer(None, str(error))
+        return Response(None, str(error))
     return _ask(address, port, path, body, api_key, timeout)
 
 
-def _ask(address: str, port: int, path: str, body: Any, api_key: str | None, timeout: float) -> Answer:
+def _ask(address: str, port: int, path: str, body: Any, api_key: str | None, timeout: float) -> Response:
     import http.client
     import urllib.error
     import urllib.request
@@ -63,14 +63,14 @@ def _ask(address: str, port: int, path: str, body: Any, api_key: str | None, tim
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(urllib.request.Request(url, data, headers), timeout=timeout) as response:
-            return Answer(response.status, response.read(LARGEST).decode(errors="replace"))
+            return Response(response.status, response.read(LARGEST).decode(errors="replace"))
     except urllib.error.HTTPError as error:
         with error:
-            return Answer(error.code, _rest(error))
+            return Response(error.code, _rest(error))
     except urllib.error.URLError as error:
-        return Answer(None, str(error.reason))
+        return Response(None, str(error.reason))
     except (OSError, http.client.HTTPException) as error:
-        return Answer(None, f"{type(error).__name__}: {error}")
+        return Response(None, f"{type(error).__name__}: {error}")
 
 
 def _rest(error: Any) -> str:
@@ -93,7 +93,7 @@ def models(host: str, port: int, *, api_key: str | None = None, timeout: float =
     return parse_models(ask(host, port, "/v1/models", api_key=api_key, timeout=timeout))
 
 
-def parse_models(answer: Answer) -> list[str] | None:
+def parse_models(answer: Response) -> list[str] | None:
     """The ids in an answer of /v1/models; None where it is no list."""
     listed = answer.json()
     try:

@@ -186,7 +186,7 @@ def _outcome(
     try:
         with _sole_writer(folder, bool(request.get("foreign_folder"))):
             return hub_fetch.fetch(request, folder, room, say)
-    except hub_errors.Failure as failure:
+    except hub_errors.DownloadFailure as failure:
         return {"error": {"code": failure.code, "message": failure.message}}
     except Exception as error:
         traceback.print_exc()
@@ -201,19 +201,19 @@ def _sole_writer(folder: str, foreign_folder: bool) -> Iterator[None]:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         what = f"{folder} is a file, or leads through one, and no folder can be made there"
-        raise hub_errors.Failure("checkpoint_folder", what) from None
+        raise hub_errors.DownloadFailure("checkpoint_folder", what) from None
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise hub_errors.Failure("permission", f"{folder} cannot be written by uid {os.geteuid()}")
+        raise hub_errors.DownloadFailure("permission", f"{folder} cannot be written by uid {os.geteuid()}")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         owner = os.fstat(descriptor).st_uid
         if owner != os.getuid() and not foreign_folder:
-            raise hub_errors.Failure(
+            raise hub_errors.DownloadFailure(
                 "foreign_folder",
                 f"{folder} belongs to uid {owner}, not to us: nothing is written without consent",
             )
         if not _acquire(descriptor):
-            raise hub_errors.Failure("checkpoint_busy", f"another process is writing in {folder}")
+            raise hub_errors.DownloadFailure("checkpoint_busy", f"another process is writing in {folder}")
         yield
     finally:
         os.close(descriptor)

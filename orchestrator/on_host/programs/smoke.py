@@ -40,11 +40,11 @@ def _complete(request: dict[str, Any]) -> dict[str, Any]:
         answer = _post(request, "/v1/chat/completions", {**limits, "messages": [message]}, left)
     took = time.monotonic() - began
     if answer.status is None and took >= seconds:
-        answer = endpoint.Answer(None, f"no completion came within {seconds:g} s")
+        answer = endpoint.Response(None, f"no completion came within {seconds:g} s")
     return {**judge(answer, took), "late": answer.status is None and took >= seconds}
 
 
-def _post(request: dict[str, Any], path: str, body: dict[str, Any], seconds: float) -> endpoint.Answer:
+def _post(request: dict[str, Any], path: str, body: dict[str, Any], seconds: float) -> endpoint.Response:
     return endpoint.ask(
         request.get("host") or "127.0.0.1",
         request["port"],
@@ -55,13 +55,13 @@ def _post(request: dict[str, Any], path: str, body: dict[str, Any], seconds: flo
     )
 
 
-def _chat_only(answer: endpoint.Answer) -> bool:
+def _chat_only(answer: endpoint.Response) -> bool:
     """No such path, or vLLM's own words; a 404 that speaks of the model means a model it does not serve."""
     text = _error(answer).lower()
     return (answer.status == 404 and "model" not in text) or "not support completions" in text
 
 
-def _error(answer: endpoint.Answer) -> str:
+def _error(answer: endpoint.Response) -> str:
     value = answer.json()
     error = value.get("error") if isinstance(value, dict) else None
     if isinstance(error, dict):
@@ -69,7 +69,7 @@ def _error(answer: endpoint.Answer) -> str:
     return str(error or answer.text)[:2000]
 
 
-def judge(answer: endpoint.Answer, seconds: float) -> dict[str, Any]:
+def judge(answer: endpoint.Response, seconds: float) -> dict[str, Any]:
     """What a completion's answer proves."""
     result: dict[str, Any] = {
         "ok": False,

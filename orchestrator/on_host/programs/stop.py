@@ -51,8 +51,8 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
         who = ", ".join(f"pid {one.pid} ({procs.name(one)}, state {one.state})" for one in survivors)
         append(state, {"action": "stop_failed", "launch": launch.number, "survivors": who})
         raise Refusal("will_not_die", f"KILL does not end launch {launch.number}: {who}")
-    removed: list[shared_memory.Entry] = []
-    kept: list[tuple[shared_memory.Entry, str]] = []
+    removed: list[shared_memory.ShmFile] = []
+    kept: list[tuple[shared_memory.ShmFile, str]] = []
     if request.get("remove_shm", True):
         claim = shared_memory.Claim(
             uid=os.getuid(),
@@ -79,8 +79,8 @@ def _answer(
     launch: launches.Launch | None,
     ending: Ending | None,
     left: list[procs.Process],
-    removed: list[shared_memory.Entry],
-    kept: list[tuple[shared_memory.Entry, str]],
+    removed: list[shared_memory.ShmFile],
+    kept: list[tuple[shared_memory.ShmFile, str]],
     gpu: dict[str, Any] | None,
     began: float,
 ) -> dict[str, Any]:

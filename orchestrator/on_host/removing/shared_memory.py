@@ -20,7 +20,7 @@ KNOWN = ("psm_*", "sem.mp-*", "sem.loky-*", "vllm_*", "nccl-*", "torch_*")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ShmFile:
     """A regular file in /dev/shm: its size in bytes, its owner, and what names it across namespaces.
 
     `changed` is its inode's change time (seconds since 1970), which for a file that is written through
@@ -43,7 +43,7 @@ class Entry:
         return any(fnmatch.fnmatchcase(self.name, pattern) for pattern in KNOWN)
 
 
-def entries() -> list[Entry]:
+def entries() -> list[ShmFile]:
     found = []
     try:
         names = sorted(os.listdir(FOLDER))
@@ -56,11 +56,11 @@ def entries() -> list[Entry]:
             continue
         if stat.S_ISREG(status.st_mode):
             file = (status.st_dev, status.st_ino)
-            found.append(Entry(name, status.st_size, status.st_uid, *file, status.st_ctime))
+            found.append(ShmFile(name, status.st_size, status.st_uid, *file, status.st_ctime))
     return found
 
 
-def holders(of: Collection[Entry], pids: Iterable[int]) -> dict[str, list[int]]:
+def holders(of: Collection[ShmFile], pids: Iterable[int]) -> dict[str, list[int]]:
     """For each entry that one of these processes has mapped or open: which ones."""
     names = {one.file: one.name for one in of}
     return {names[file]: users for file, users in in_use.users(names, pids).items()}
@@ -91,7 +91,7 @@ def shared_with_unseen() -> bool:
     return names[0] not in ("", _FIRST_OF_PIDS) and names[1] == _FIRST_OF_IPC
 
 
-def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
+def reason_to_keep(one: ShmFile, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
     """Why an entry stays, or None when it may go.
 
     A known name is asked for even of what our members had mapped: weights may lie in /dev/shm too.
@@ -119,7 +119,7 @@ def reason_to_keep(one: Entry, claim: Claim, holding: Mapping[str, Collection[in
     return None
 
 
-def clean(claim: Claim) -> tuple[list[Entry], list[tuple[Entry, str]]]:
+def clean(claim: Claim) -> tuple[list[ShmFile], list[tuple[ShmFile, str]]]:
     """Remove what may go: the removed entries, and the kept ones with the reason."""
     there = entries()
     used = in_use.users({one.file: one.name for one in there}, in_use.everybody())

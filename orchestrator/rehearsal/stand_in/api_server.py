@@ -16,7 +16,7 @@ from typing import Any
 from . import VERSION, frames
 from .core import Core
 from .printing import pause, raw, say, traceback
-from .settings import Settings, read
+from .settings import StandInSettings, read
 
 NAME = "APIServer"
 ROUTES = {
@@ -63,7 +63,7 @@ def main() -> None:
     server.serve()
 
 
-def shown(settings: Settings) -> dict[str, Any]:
+def shown(settings: StandInSettings) -> dict[str, Any]:
     """The arguments as the release prints them: numbers as numbers."""
     return {
         name: int(value) if isinstance(value, str) and value.isdecimal() else value
@@ -76,7 +76,7 @@ class Api(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: StandInSettings) -> None:
         self.settings = settings
         self._core = 0
         self._line, self._engines_end = socket.socketpair()

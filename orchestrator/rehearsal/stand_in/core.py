@@ -11,8 +11,8 @@ import time
 from collections.abc import Iterable, Sequence
 
 from . import VERSION, frames
-from .printing import Frame, pause, raw, say, traceback
-from .settings import Settings
+from .printing import PrintedFrame, pause, raw, say, traceback
+from .settings import StandInSettings
 from .worker import FOREVER, Worker, rename, shared_memory
 
 NAME = "EngineCore_DP0"
@@ -36,7 +36,7 @@ ILLEGAL = "CUDA error: an illegal memory access was encountered"
 class Core:
     """EngineCore; `server` is its end of the line to the API server: a byte when all is up, and one for each request."""
 
-    def __init__(self, settings: Settings, server: socket.socket) -> None:
+    def __init__(self, settings: StandInSettings, server: socket.socket) -> None:
         self._settings = settings
         self._server = server
         self._reports, self._report = os.pipe()
@@ -132,7 +132,7 @@ class Core:
         say(NAME, "ERROR", "core.py:1015", fatal)
         self._end()
 
-    def _fail(self, way: Sequence[Frame], error: str) -> None:
+    def _fail(self, way: Sequence[PrintedFrame], error: str) -> None:
         """End as a failed start does: what it holds in /dev/shm stays, and so does a rank that hangs."""
         text = traceback(way, error)
         say(NAME, "ERROR", "core.py:1006", f"EngineCore failed to start.\n{text}")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .printing import Frame
+from .printing import PrintedFrame
 
 _EXECUTOR = "vllm/v1/executor/multiproc_executor.py"
 _CORE = "vllm/v1/engine/core.py"
-_STARTED: list[Frame] = [
+_STARTED: list[PrintedFrame] = [
     (_EXECUTOR, 754, "worker_main", "worker = WorkerProc(*args, **kwargs)"),
     ("vllm/tracing/otel.py", 178, "sync_wrapper", "return func(*args, **kwargs)"),
 ]
 
-SELECTOR: list[Frame] = [
+SELECTOR: list[PrintedFrame] = [
     *_STARTED,
     (_EXECUTOR, 580, "__init__", "self.worker.load_model()"),
     (
@@ -59,12 +59,12 @@ SELECTOR: list[Frame] = [
     ("vllm/platforms/cuda.py", 354, "get_attn_backend_cls", "raise ValueError("),
 ]
 
-DEVICE: list[Frame] = [
+DEVICE: list[PrintedFrame] = [
     *_STARTED,
     (_EXECUTOR, 571, "__init__", "self.worker.init_device()"),
     ("vllm/v1/worker/worker_base.py", 326, "init_device", "self.worker.init_device()"),
 ]
-FREE_MEMORY: list[Frame] = [
+FREE_MEMORY: list[PrintedFrame] = [
     *DEVICE,
     (
         "vllm/v1/worker/gpu_worker.py",
@@ -74,7 +74,7 @@ FREE_MEMORY: list[Frame] = [
     ),
     ("vllm/v1/worker/utils.py", 102, "request_memory", "raise ValueError("),
 ]
-NCCL: list[Frame] = [
+NCCL: list[PrintedFrame] = [
     *DEVICE,
     ("vllm/v1/worker/gpu_worker.py", 245, "init_device", "init_worker_distributed_environment("),
     (
@@ -90,41 +90,41 @@ NCCL: list[Frame] = [
         'raise RuntimeError(f"NCCL error: {error_str}")',
     ),
 ]
-NOBODY_KNOWS: list[Frame] = [
+NOBODY_KNOWS: list[PrintedFrame] = [
     *DEVICE,
     ("vllm/v1/worker/ledger.py", 88, "open_ledger", "raise LedgerTornError(page)"),
 ]
-REQUEST: list[Frame] = [
+REQUEST: list[PrintedFrame] = [
     (_EXECUTOR, 859, "worker_busy_loop", "output = func(*args, **kwargs)"),
     ("vllm/v1/worker/gpu_worker.py", 655, "execute_model", "output = self.model_runner.execute_model("),
     ("vllm/v1/worker/gpu_model_runner.py", 3519, "execute_model", "self._bookkeeping_sync("),
 ]
 
-_ENGINE: list[Frame] = [
+_ENGINE: list[PrintedFrame] = [
     (_CORE, 996, "run_engine_core", "engine_core = EngineCoreProc(*args, engine_index=dp_rank, **kwargs)"),
     ("vllm/tracing/otel.py", 178, "sync_wrapper", "return func(*args, **kwargs)"),
     (_CORE, 740, "__init__", "super().__init__("),
 ]
-WORKERS: list[Frame] = [
+WORKERS: list[PrintedFrame] = [
     *_ENGINE,
     (_CORE, 106, "__init__", "self.model_executor = executor_class(vllm_config)"),
     ("vllm/v1/executor/abstract.py", 103, "__init__", "self._init_executor()"),
     (_EXECUTOR, 166, "_init_executor", "self.workers = WorkerProc.wait_for_ready(unready_workers)"),
     (_EXECUTOR, 680, "wait_for_ready", "raise e from None"),
 ]
-KV_CACHE: list[Frame] = [
+KV_CACHE: list[PrintedFrame] = [
     *_ENGINE,
     (_CORE, 113, "__init__", "num_gpu_blocks, num_cpu_blocks, kv_cache_config = self._initialize_kv_caches("),
     (_CORE, 259, "_initialize_kv_caches", "kv_cache_configs = get_kv_cache_configs("),
     ("vllm/v1/core/kv_cache_utils.py", 1516, "get_kv_cache_configs", "_check_enough_kv_cache_memory("),
     ("vllm/v1/core/kv_cache_utils.py", 634, "_check_enough_kv_cache_memory", "raise ValueError("),
 ]
-BUSY: list[Frame] = [
+BUSY: list[PrintedFrame] = [
     (_CORE, 1012, "run_engine_core", "engine_core.run_busy_loop()"),
     (_CORE, 1039, "run_busy_loop", "self._process_engine_step()"),
     (_EXECUTOR, 375, "get_response", "raise RuntimeError("),
 ]
-OUTPUT: list[Frame] = [
+OUTPUT: list[PrintedFrame] = [
     ("vllm/v1/engine/async_llm.py", 624, "output_handler", "outputs = await engine_core.get_output_async()"),
     (
         "vllm/v1/engine/core_client.py",
@@ -133,7 +133,7 @@ OUTPUT: list[Frame] = [
         "raise self._format_exception(outputs) from None",
     ),
 ]
-API: list[Frame] = [
+API: list[PrintedFrame] = [
     ("vllm/entrypoints/openai/api_server.py", 991, "<module>", "uvloop.run(run_server(args))"),
     ("vllm/v1/engine/utils.py", 925, "launch_core_engines", "wait_for_engine_startup("),
     ("vllm/v1/engine/utils.py", 984, "wait_for_engine_startup", "raise RuntimeError("),

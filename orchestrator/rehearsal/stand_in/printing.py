@@ -11,7 +11,7 @@ from pathlib import Path
 PACE = float(os.environ.get("STAND_IN_PACE", "0"))
 SITE = str(Path(__file__).resolve().parents[2])
 
-Frame = tuple[str, int, str, str]
+PrintedFrame = tuple[str, int, str, str]
 """File below site-packages, line, function, the code on it."""
 
 
@@ -39,7 +39,7 @@ def raw(process: str, text: str) -> None:
     emit("".join(f"{head}{line}\n" for line in text.split("\n")))
 
 
-def traceback(frames: Iterable[Frame], error: str) -> str:
+def traceback(frames: Iterable[PrintedFrame], error: str) -> str:
     lines = ["Traceback (most recent call last):"]
     for file, line, function, code in frames:
         path = file if file.startswith("/") else f"{SITE}/{file}"

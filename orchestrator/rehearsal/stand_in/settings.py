@@ -32,7 +32,7 @@ def arguments(argv: Sequence[str]) -> dict[str, str | bool]:
 
 
 @dataclass(frozen=True)
-class Settings:
+class StandInSettings:
     """One launch."""
 
     given: Mapping[str, str | bool]
@@ -109,14 +109,14 @@ class Settings:
         return len(list(Path(self.model).glob("*.safetensors"))) or 1
 
 
-def read(argv: Sequence[str]) -> Settings:
+def read(argv: Sequence[str]) -> StandInSettings:
     """Settings of a launch; ValueError with vLLM's words for a config that it refuses."""
     given = arguments(argv)
     model = Path(str(given["model"]))
     config = json.loads((model / "config.json").read_text())
     flag = str(given.get("kv_cache_dtype", "auto"))
     kv_dtype = flag if flag != "auto" else declared_kv_dtype(model, config)
-    return Settings(given, config, kv_dtype, os.environ.get("STAND_IN_FAULT", ""))
+    return StandInSettings(given, config, kv_dtype, os.environ.get("STAND_IN_FAULT", ""))
 
 
 def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from . import frames
-from .printing import PACE, Frame, emit, pause, say, traceback
-from .settings import UTILISATION, WEIGHTS_GIB, Settings
+from .printing import PACE, PrintedFrame, emit, pause, say, traceback
+from .settings import UTILISATION, WEIGHTS_GIB, StandInSettings
 
 REFUSAL = (
     "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, "
@@ -59,7 +59,7 @@ def shared_memory(name: str, size: int = 1 << 20) -> mmap.mmap:
 class Worker:
     """A rank: it takes each step when a byte comes over `go`, and answers on `report`: k, or e for a failure."""
 
-    def __init__(self, settings: Settings, rank: int, go: int, report: int) -> None:
+    def __init__(self, settings: StandInSettings, rank: int, go: int, report: int) -> None:
         self._settings = settings
         self._rank = rank
         self._go = go
@@ -139,7 +139,7 @@ class Worker:
             with contextlib.suppress(FileNotFoundError):
                 (Path(folder) / f"other-{self._rank}").rename(Path(folder) / f"{self._rank}-other")
 
-    def _fail(self, way: list[Frame], error: str) -> None:
+    def _fail(self, way: list[PrintedFrame], error: str) -> None:
         """Print the traceback and end, or hang in the ending."""
         where = "multiproc_executor.py:783"
         say(self._name, "ERROR", where, f"WorkerProc failed to start.\n{traceback(way, error)}")

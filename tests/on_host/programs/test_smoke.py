@@ -19,7 +19,7 @@ COUNTER = "vllm:generation_tokens_total"
 
 
 def judged(value: Any, status: int = 200) -> dict[str, Any]:
-    return smoke.judge(endpoint.Answer(status, value if isinstance(value, str) else json.dumps(value)), 2.0)
+    return smoke.judge(endpoint.Response(status, value if isinstance(value, str) else json.dumps(value)), 2.0)
 
 
 def test_tokens_count_whatever_their_text() -> None:

@@ -12,11 +12,11 @@ import pytest
 
 from orchestrator.on_host.processes.makers import Maker
 from orchestrator.on_host.removing import shared_memory
-from orchestrator.on_host.removing.shared_memory import Claim, Entry
+from orchestrator.on_host.removing.shared_memory import Claim, ShmFile
 
 
-def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> Entry:
-    return Entry(name, 4096, uid, 26, 7, changed)
+def entry(name: str = "psm_1", *, uid: int = 1000, changed: float = 50.0) -> ShmFile:
+    return ShmFile(name, 4096, uid, 26, 7, changed)
 
 
 UNSEEN = "may be of a process outside this container, which cannot be seen from here"
@@ -52,7 +52,7 @@ HELD = frozenset({(26, 7)})
         (entry("mine"), Claim(1000, HELD, frozenset(), None, frozenset({"mine"})), "unknown name"),
     ],
 )
-def test_reason_to_keep(one: Entry, claim: Claim, reason: str | None) -> None:
+def test_reason_to_keep(one: ShmFile, claim: Claim, reason: str | None) -> None:
     assert shared_memory.reason_to_keep(one, claim, {}) == reason
     assert shared_memory.reason_to_keep(one, claim, {one.name: [9, 8]}) == "mapped or open by pid 8, 9"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.engines.log_grammar import Processes
+from orchestrator.engines.log_grammar import ProcessNames
 
-PROCESSES = Processes(
+PROCESSES = ProcessNames(
     front=("apiserver",),
     children=("Engine", "Worker", "Vllm", "Ray"),
     speaking=("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess"),

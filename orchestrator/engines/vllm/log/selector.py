@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from orchestrator.engines.log_grammar import Refusal
+from orchestrator.engines.log_grammar import BackendRefusal
 
 _NONE_VALID = re.compile(
     r"No valid attention backend found for (?P<device>\S{1,40}) with (?P<config>[^{}]{0,2000}?)\. Reasons: \{(?P<reasons>.{0,4000})\}",
@@ -26,13 +26,15 @@ _BACKEND = re.compile(r"(?:^|, )(?P<name>[A-Z][A-Z0-9_]{0,80}): \[")
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.){0,400})'|\"((?:[^\"\\]|\\.){0,400})\"")
 
 
-def parse(text: str) -> Refusal | None:
+def parse(text: str) -> BackendRefusal | None:
     """The refusal in `text` (an exception's message), or None."""
     if found := _NONE_VALID.search(text):
-        return Refusal(found["device"], _config(found["config"]), _reasons(found["reasons"]))
+        return BackendRefusal(found["device"], _config(found["config"]), _reasons(found["reasons"]))
     if found := _FORCED.search(text):
         reasons = tuple(one or two for one, two in _QUOTED.findall(found["reasons"]))
-        return Refusal(None, reasons=MappingProxyType({found["backend"]: reasons}), forced=found["backend"])
+        return BackendRefusal(
+            None, reasons=MappingProxyType({found["backend"]: reasons}), forced=found["backend"]
+        )
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.engines.consents import ConsentRules
 from orchestrator.engines.module_options import ModuleOptions
-from orchestrator.engines.protocol import Engine, Server
+from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.engines.sizing import Overhead
 from orchestrator.facts.source import Package
@@ -59,7 +59,7 @@ ENGINE = Engine(
     consents=SglangOptions.rules,
     launched=SglangOptions.of,
     key="SGLANG_API_KEY",
-    server=Server("/ready", "sglang:generation_tokens_total"),
+    server=Probes("/ready", "sglang:generation_tokens_total"),
     log_name="sglang.log",
     log=SGLANG,
 )

@@ -16,7 +16,7 @@ from orchestrator.engines.log_grammar import (
     Head,
     LogGrammar,
     Portrait,
-    Processes,
+    ProcessNames,
     Pulse,
     Records,
     Start,
@@ -53,7 +53,7 @@ def _listed(text: str) -> Mapping[str, str]:
 SGLANG = LogGrammar(
     "sglang",
     Records(_head, goes_on=True),
-    Processes(
+    ProcessNames(
         front=("tokenizer",),
         children=_RANKS,
         speaking=_RANKS,
