@@ -19,7 +19,7 @@ from orchestrator.programs.record import Record
 class Job:
     """One playbook on one host, as one command asks for it.
 
-    `again` are the words after a verb by which a person asks for the same deployment. `ask` puts a question to a person,
+    `command` gives the command line by which a person asks a verb of the same deployment. `ask` puts a question to a person,
     None where nobody can be asked. `lasting` tells whether the host is there after this run, so that it is worth telling
     what can be done on it.
     """
@@ -28,7 +28,7 @@ class Job:
     playbook: Playbook
     report: Report
     wishes: Wishes
-    again: str
+    command: Callable[[str], str]
     limits: Limits = field(default_factory=Limits)
     ask: Callable[[str], bool] | None = None
     lasting: bool = True
@@ -42,11 +42,6 @@ class Job:
     def consents(self) -> tuple[str, ...]:
         """Every consent that was given, by the playbook or by the person."""
         return (*self.playbook.consents, *self.wishes.consents)
-
-    @property
-    def stop_command(self) -> str:
-        """What ends everything of this deployment, and nothing else."""
-        return f"deploy stop {self.again}"
 
     @property
     def ready_seconds(self) -> float:

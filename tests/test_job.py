@@ -20,9 +20,7 @@ class Nowhere:
 def job(limits: Limits | None = None) -> Job:
     report = Report(Nowhere(), "gpu7")
     with LocalHost() as host:
-        return Job(
-            host, KIMI, report, Wishes(consents=("linger",)), "kimi-k2.5 --host gpu7", limits or Limits()
-        )
+        return Job(host, KIMI, report, Wishes(consents=("linger",)), str, limits or Limits())
 
 
 def test_consents_are_the_playbooks_and_the_persons() -> None:
@@ -35,7 +33,3 @@ def test_consents_are_the_playbooks_and_the_persons() -> None:
 def test_the_persons_limit_goes_before_the_playbooks() -> None:
     assert job().ready_seconds == KIMI.ready_timeout
     assert job(Limits(ready_seconds=2.5)).ready_seconds == 2.5
-
-
-def test_what_stops_it_is_named_as_it_was_asked_for() -> None:
-    assert job().stop_command == "deploy stop kimi-k2.5 --host gpu7"

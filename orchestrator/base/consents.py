@@ -29,6 +29,5 @@ def known(names: Sequence[str]) -> tuple[str, ...]:
             raise UsageError(
                 "unknown_consent",
                 f"--consent {name[:60]!r}: there is no such consent{hint} Known: {', '.join(CONSENTS)}",
-                next_command="deploy up --help",
             )
     return tuple(names)

@@ -18,21 +18,24 @@ from typing import Any, ClassVar
 
 
 class DeployError(Exception):
-    """An error with a stable code, one sentence, and the next command to type.
+    """An error with a stable code, one sentence, and what leads to the next command to type.
 
-    `code` is stable across releases (snake_case); `message` is one sentence with the names and
-    numbers in it; `next_command` is what the person should type now, or None. `{command}` in it stands
-    for the command that was typed. `left` is what of a launch lives on, where something does (`on_host/programs/leftovers.py`
-    says its keys; `stop` is the command that ends it).
+    `code` is stable across releases (snake_case); `message` is one sentence with the names and numbers in it.
+    `next_command` is what the person should type now where that is no `deploy` command (`nvidia-smi  # on gpu7`);
+    which `deploy` command comes next is made of the code and of what is `known` by name (`cli/hints.py`). Whoever
+    knows it on the way adds in which words the deployment was `asked` for (playbook, host, and options that lead to the
+    same ones), and what of a launch is `left` alive (`on_host/programs/leftovers.py` says its keys).
     """
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, code: str, message: str, *, next_command: str | None = None) -> None:
+    def __init__(self, code: str, message: str, *, next_command: str | None = None, **known: str) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.next_command = next_command
+        self.known = known
+        self.asked: str | None = None
         self.left: Mapping[str, Any] | None = None
 
 
@@ -85,7 +88,7 @@ class Locked(DeployError):
 
 
 def mistake(error: Exception) -> DeployError:
-    """What is told of an exception that nobody foresaw, with what it says of a launch that lives on."""
+    """What is told of an exception that nobody foresaw, with what was added to it on the way."""
     told = DeployError("internal", f"this is a mistake in deploy itself: {error}")
-    told.left = vars(error).get("left")
+    told.left, told.asked = vars(error).get("left"), vars(error).get("asked")
     return told

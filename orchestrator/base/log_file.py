@@ -120,4 +120,4 @@ def _unreadable(file: str, error: OSError) -> UsageError:
 
 
 def _no_log(file: str, what: str) -> UsageError:
-    return UsageError("unreadable_log", f"{file}: {what}", next_command="deploy diagnose FILE")
+    return UsageError("unreadable_log", f"{file}: {what}")

@@ -84,6 +84,7 @@ def diagnose(
 
 
 def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
+    from orchestrator.cli.hints import packing
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
@@ -91,7 +92,7 @@ def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
     if as_json:
         click.echo(json_line(found.model_dump(mode="json")))
     else:
-        write(diagnosis_lines(found, file, known=known), sys.stdout)
+        write(diagnosis_lines(found, file, known=known, packing=packing(file)), sys.stdout)
 
 
 def _followed(file: str, live: Live, known: int, as_json: bool) -> Diagnosis:
@@ -116,7 +117,6 @@ def _require_file(file: str) -> None:
         raise UsageError(
             "no_log_to_pack",
             f"{'standard input' if file == '-' else file} is gone once it was read: there is no log to pack",
-            next_command="deploy diagnose FILE --bundle",
         )
 
 

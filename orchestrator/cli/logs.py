@@ -54,7 +54,6 @@ def logs(
         raise UsageError(
             "explain_alone",
             "--explain reads the whole log: it goes with --launch alone",
-            next_command="deploy logs PLAYBOOK --host HOST --explain",
         )
     as_written = raw or not on_terminal(sys.stdout)
 
@@ -77,6 +76,7 @@ def logs(
 def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> int:
     """Prints the diagnosis; the exit code is that of `deploy diagnose`."""
     from orchestrator.cli.diagnose import EXIT_CODES
+    from orchestrator.cli.hints import packing
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
@@ -85,7 +85,8 @@ def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> 
     if as_json:
         click.echo(json_line({"host": deployment.job.host.name, **found.model_dump(mode="json")}))
     else:
-        write(diagnosis_lines(found, path, known=len(deployment.job.wishes.patches)), sys.stdout)
+        known = len(deployment.job.wishes.patches)
+        write(diagnosis_lines(found, path, known=known, packing=packing(path)), sys.stdout)
     return EXIT_CODES[found.verdict]
 
 

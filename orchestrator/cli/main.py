@@ -146,21 +146,22 @@ def run(arguments: list[str]) -> int:
 
 def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
     """Show an error: a sentence and the next command for people, an object for programs."""
-    from orchestrator.cli.typed import following
+    from orchestrator.cli.hints import command_for, following
 
     onward = following(error)
+    stop = command_for(error.asked)("stop") if error.left and error.asked else ""
     if as_json:
         from orchestrator.report.json_lines import json_line
 
         value = {"code": error.code, "message": error.message, "next": onward}
-        left = {"left": error.left} if error.left else {}
+        left = {"left": {**error.left, "stop": stop}} if error.left else {}
         told_all = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
         click.echo(json_line(told_all))
         return
     from orchestrator.report.choose import write
     from orchestrator.report.error import error_lines
 
-    write(error_lines(error, onward or "", host), sys.stderr)
+    write(error_lines(error, onward or "", host, stop=stop), sys.stderr)
 
 
 def trace(error: BaseException) -> None:

@@ -35,7 +35,8 @@ def plan(options: SharedOptions, **wishes: Any) -> int:
 
 def show_plan(options: SharedOptions, deployment: Deployment, planned: Course) -> int:
     """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
-    from orchestrator.cli.typed import following
+    from orchestrator.cli.hints import following
+    from orchestrator.cli.typed import again
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
     from orchestrator.report.plan_text import whole
@@ -43,8 +44,9 @@ def show_plan(options: SharedOptions, deployment: Deployment, planned: Course) -
     refused = deployment.objection(planned)
     if options.json:
         whole_plan = planned.as_json()
+        asked = again(options, deployment.job.host.name)
         whole_plan["refusals"] = [
-            {"code": error.code, "message": error.message, "next": following(error)}
+            {"code": error.code, "message": error.message, "next": following(error, asked)}
             for error in planned.refusals
         ]
         click.echo(json_line(whole_plan))

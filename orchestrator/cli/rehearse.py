@@ -19,6 +19,7 @@ import click
 
 from orchestrator.base.errors import DeployError
 from orchestrator.cli import complete
+from orchestrator.cli.hints import command_for
 from orchestrator.cli.options import FOLDER, SharedOptions
 
 if TYPE_CHECKING:
@@ -196,14 +197,11 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
 
 def _keep(box: Box, as_json: bool) -> None:
     """Leave the host up until the person has had enough."""
-    reach = shlex.join(box.reach())
-    name = box.playbook.name
+    command = command_for(shlex.join([box.playbook.name, *box.reach()]))
     commands = [
-        f"deploy status {name} {reach}",
-        f"deploy logs {name} {reach} -f",
-        f"deploy diff {name} {reach}",
-        f"deploy revert {name} {reach}",
-        f"deploy restart {name} {reach}",
+        command("status"),
+        f"{command('logs')} -f",
+        *(command(verb) for verb in ("diff", "revert", "restart")),
         f"ssh -F {shlex.quote(box.ssh_config)} {box.alias} nvidia-smi topo -m",
     ]
     lines = [

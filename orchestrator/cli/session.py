@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -56,9 +55,7 @@ def on_each_host(
     known = {patch.id for patch in patches}
     for patch_id in (*forced, *forbidden):
         if patch_id not in known:
-            raise UsageError(
-                "unknown_patch", f"there is no patch {patch_id!r}", next_command="deploy list patches"
-            )
+            raise UsageError("unknown_patch", f"there is no patch {patch_id!r}")
     wishes = Wishes(
         patches=patches,
         forced=forced,
@@ -113,7 +110,7 @@ def find_playbook(options: SharedOptions) -> Playbook:
     try:
         asked = written.with_overrides(options.settings, options.engine_args, options.env, ambient=os.environ)
     except UsageError as error:
-        error.next_command = error.next_command or shlex.join(["deploy", "show", options.playbook])
+        error.known.setdefault("playbook", options.playbook)
         raise
     _know_secrets(asked, options.hosts)
     if _source(asked) != _source(written):
@@ -140,6 +137,19 @@ def _know_secrets(playbook: Playbook, hosts: Sequence[str]) -> None:
 
 
 def _on_host(command: _Command, name: str) -> int:
+    from orchestrator.cli.typed import again
+
+    asked = again(command.options, name)
+    try:
+        return _carry_out(command, name, asked)
+    except Exception as error:  # a mistake of ours may leave a launch alive, and says then how it is ended
+        vars(error)["asked"] = asked
+        if isinstance(error, DeployError):
+            error.known.setdefault("playbook", command.options.playbook)
+        raise
+
+
+def _carry_out(command: _Command, name: str, asked: str) -> int:
     from orchestrator.base.events import Report
 
     options, playbook = command.options, command.playbook
@@ -154,14 +164,14 @@ def _on_host(command: _Command, name: str) -> int:
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
         from orchestrator.base.limits import Limits
-        from orchestrator.cli.typed import again
+        from orchestrator.cli.hints import command_for
         from orchestrator.job import Job
         from orchestrator.loop.deployment import Deployment
 
         host.other_python = playbook.engine.python
         asker = _asker(options, command.shown)
         job = Job(
-            host, playbook, report, command.wishes, again(options, name), command.limits or Limits(), asker
+            host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker
         )
         return command.work(Deployment(job)) or 0
 
@@ -172,7 +182,7 @@ def _folder(given: str, *, local: bool) -> str:
         raise UsageError(
             "invalid_option",
             f"--model-dir {brief(given, 60)!r} is no folder; allowed: a path on one line, without NUL characters",
-            next_command="deploy up --help",
+            verb="up",
         )
     if local:
         try:
@@ -181,7 +191,7 @@ def _folder(given: str, *, local: bool) -> str:
             raise UsageError(
                 "invalid_option",
                 f"--model-dir {brief(given, 60)!r} is no folder: it is in the home folder of nobody here",
-                next_command="deploy up --help",
+                verb="up",
             ) from None
     return given if given.startswith(("/", "~")) else f"~/{given}"
 

@@ -33,7 +33,7 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
             raise
         if patch is None:
             words = error.message.replace("no playbook", "neither a patch nor a playbook", 1)
-            raise UsageError("unknown_id", words, next_command="deploy list playbooks") from None
+            raise UsageError("unknown_id", words) from None
         click.echo(_patch_json(patch) if as_json else passage(text(patch, code="invalid_patch").rstrip()))
         return
     if as_json:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator, Sequence
 
-from orchestrator.base.errors import DeployError
 from orchestrator.cli.options import SharedOptions
 from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret, redact
 
@@ -17,12 +15,6 @@ def told(arguments: Sequence[str]) -> str:
     """`deploy ...` as it was typed. Of secrets only the name is left: `--env NAME` takes the value from the
     environment, and so does whoever types this again."""
     return shlex.join(["deploy", *_masked(arguments)])
-
-
-def following(error: DeployError) -> str | None:
-    """The next command of an error as it is typed after the one that was typed just now."""
-    command = (error.next_command or "").replace("{command}", told(sys.argv[1:]))
-    return redact(command) or None
 
 
 def _masked(arguments: Sequence[str]) -> Iterator[str]:

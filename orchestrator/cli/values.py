@@ -64,4 +64,4 @@ def compute_cap(ctx: click.Context, _: click.Parameter, text: str | None) -> str
 
 def _refused(ctx: click.Context, option: str, text: str, allowed: str) -> UsageError:
     said = f"{option} {brief(text, 60)!r} is none; allowed: {allowed}"
-    return UsageError("invalid_option", said, next_command=f"deploy {ctx.info_name} --help")
+    return UsageError("invalid_option", said, verb=str(ctx.info_name))

@@ -42,7 +42,6 @@ def fetch(job: Job, found: Survey) -> Fetched:
         folder=found.checkpoint.folder,
         endpoint=endpoint or found.hf_endpoint or HUB,
         python=found.engine.executable if found.engine else playbook.engine.python,
-        again=job.again,
     )
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(job, found, source, endpoint)
@@ -99,7 +98,6 @@ def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Sou
         raise Locked(
             "other_download",
             f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.get('since')}",
-            next_command=f"deploy status {source.again}",
         )
 
 

@@ -1,4 +1,4 @@
-"""What does a download on the host tell, as values and as errors with a next command?"""
+"""What does a download on the host tell, as values and as errors?"""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class Source:
-    """What is downloaded to where; names the things in an error's next command."""
+    """What is downloaded to where; names the things in the command that mends a failure on the host."""
 
     playbook: str
     host: str
@@ -45,8 +45,6 @@ class Source:
     folder: str
     endpoint: str
     python: str
-    again: str
-    """How a command names the playbook and the host."""
 
 
 def read(line: Mapping[str, Any], source: Source) -> DownloadProgress | Fetched:
@@ -69,26 +67,19 @@ def read(line: Mapping[str, Any], source: Source) -> DownloadProgress | Fetched:
 
 def failure(code: str, message: str, source: Source) -> DeployError:
     """The error of a failed download; the codes are those of `on_host/checkpoint/hub_errors.py`."""
-    again = f"deploy {source.again}"
     commands = {
         "hub_gated": f"hf auth login  # on {source.host}, with access granted at {source.endpoint}/{source.repository}",
         "hub_auth": f"hf auth login  # on {source.host}, with a token that may read {source.repository}",
-        "hub_not_found": f"deploy show {source.again.partition(' --')[0]}",
         "hub_unreachable": f"curl -sSI {source.endpoint}  # on {source.host}",
         "disk_full": f"df -h {source.folder}  # on {source.host}",
-        "permission": f"{again} --model-dir DIR",
-        "checkpoint_folder": f"{again} --model-dir DIR",
         "hub_missing": f"{source.python} -m pip install huggingface_hub  # on {source.host}",
-        "checkpoint_busy": f"deploy status {source.again}",
-        "foreign_folder": "{command} --consent foreign-folder",
-        "foreign_files": f"{again} --model-dir DIR",
     }
     kinds: dict[str, type[DeployError]] = {
         "checkpoint_busy": Locked,
         "foreign_folder": PreflightRefused,
         "foreign_files": PreflightRefused,
     }
-    return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code, again))
+    return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code))
 
 
 def known_files(manifest: Mapping[str, Any] | None, patched: Collection[str]) -> dict[str, KnownFile]:

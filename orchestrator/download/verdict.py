@@ -12,7 +12,9 @@ from orchestrator.programs.verify import CheckpointVerdict, Hashing, Verify
 from orchestrator.survey.survey import Survey
 
 
-def broken(job: Job, found: Survey, verdict: CheckpointVerdict, *, next_command: str) -> CheckpointError:
+def broken(
+    job: Job, found: Survey, verdict: CheckpointVerdict, *, next_command: str | None
+) -> CheckpointError:
     """The error of a checkpoint that is not whole, with the bad files and why."""
     bad = "; ".join(f"{file.file}: {file.why}" for file in verdict.bad[:3])
     return CheckpointError(
@@ -62,4 +64,4 @@ def _followed(answers: Answers[Hashing | CheckpointVerdict], step: StepReport) -
             step.progress(f"hashing {progress.file or 'every file'}", **progress.as_json())
     finally:
         answers.close()
-    raise HostError("host_script", "verify ended without a verdict", next_command="{command} -v")
+    raise HostError("host_script", "verify ended without a verdict", program="verify")

@@ -28,27 +28,13 @@ _ALARM = (128 + signal.SIGALRM, -signal.SIGALRM)
 _NOT_FOUND = (126, 127)
 _NEXT = {
     "host_python_old": "command -v python3; python3 --version  # on {host}",
-    "host_script": "{command} -v",
     "deadline": "uptime  # on {host}: it answers too slowly; the same command resumes",
-    "foreign_folder": "{command} --consent foreign-folder",
-    "not_writable": "{command} --model-dir DIR",
-    "no_checkpoint": "{command} --model-dir DIR",
-    "checkpoint_folder": "{command} --model-dir DIR",
-    "config_missing": "{command} --model-dir DIR",
-    "config_too_large": "{command} --model-dir DIR",
-    "permission": "{command} --model-dir DIR",
     "state_folder": "ls -ld ~ ~/.local ~/.local/state  # on {host}",
     "no_folder": "ls -ld ~  # on {host}",
     "cannot_start": "ulimit -a; free -g; ls -ld ~  # on {host}",
-    "already_running": "{command}",
     "will_not_die": "ps -eo pid,stat,wchan:24,args  # on {host}: state D waits for the kernel or the driver",
-    "no_launch": "{command}",
-    "download_failed": "{command}",
-    "backup_missing": "{command} --forget",
-    "changed_meanwhile": "{command}",
-    "checkpoint_busy": "{command}",
 }
-"""What to type after a refusal on the host; `{command}` stays for whoever shows it."""
+"""What to type on the host after a refusal there; which `deploy` command comes after another says `cli/hints.py`."""
 _TOLD = ("host_python_old", "host_script")
 _KINDS: dict[str, type[DeployError]] = {
     "foreign_folder": PreflightRefused,
@@ -138,11 +124,7 @@ def no_answer(program: Program, status: int, stderr: bytes, deadline: float | No
             f"{program.host} cannot run {program.python}: {last}",
             next_command=_next("host_python_old", program),
         )
-    error = HostError(
-        "host_script",
-        f"{program.module} ended with status {status} on {program.host}: {last}",
-        next_command=_next("host_script", program),
-    )
+    error = HostError("host_script", f"{program.module} ended with status {status} on {program.host}: {last}")
     error.__cause__ = HostTraceback(said) if said else None
     return error
 
@@ -156,7 +138,10 @@ def _reported(program: Program, error: dict[str, Any]) -> DeployError:
         message = f"{program.module} failed on {program.host}: {message}"
     kind = _KINDS.get(code, HostError)
     found = kind(
-        code, message if code in _TOLD else f"{program.host}: {message}", next_command=_next(code, program)
+        code,
+        message if code in _TOLD else f"{program.host}: {message}",
+        next_command=_next(code, program),
+        program=program.module,
     )
     if text := error.get("traceback"):
         found.__cause__ = HostTraceback(text)

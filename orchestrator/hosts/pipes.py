@@ -67,5 +67,4 @@ def connection_lost(host: str, reason: str = "") -> HostError:
     return HostError(
         "connection_lost",
         f"The connection to {host} was lost{': ' + reason if reason else ''}.",
-        next_command="{command}",
     )

@@ -118,7 +118,6 @@ class Shell:
             "shell_lost",
             f"The shell on {self._host} ended with status {status} in the middle of a command"
             f"{': ' + said if said else ''}.",
-            next_command="{command}",
         )
 
     def close(self) -> None:

@@ -74,5 +74,4 @@ def _refused(text: str, reason: str) -> UsageError:
     return UsageError(
         "host_name",
         f"{text!r} is not a host: {reason}.",
-        next_command="deploy --help",
     )

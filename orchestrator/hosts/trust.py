@@ -129,7 +129,7 @@ def _unknown(resolved: Resolved, key: HostKey, others: Sequence[Entry], accepted
     return HostError(
         "host_key_unknown",
         f"The {key.kind} host key of {resolved.key_name} is not known: {key.fingerprint}{beside}{given}.",
-        next_command=f"{{command}} --accept-host-key {key.fingerprint}",
+        fingerprint=key.fingerprint,
     )
 
 

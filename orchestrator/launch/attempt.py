@@ -210,14 +210,13 @@ class Attempt:
             return PreflightRefused(
                 "no_key",
                 f"{what} answers, and asks for its API key: {answer.error}",
-                next_command=f"{{command}} --env {self._job.playbook.kind.key}",
+                variable=self._job.playbook.kind.key,
             )
         told = f"{vigil.told(asked)} of ours failed, the last: {answer.error}. Nothing was changed"
-        look = f"deploy status {self._job.again}"
         if said == "refuses":
-            return BudgetSpent("server_refuses", f"{what} answers, and {told}", next_command=look)
+            return BudgetSpent("server_refuses", f"{what} answers, and {told}")
         made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
-        return BudgetSpent("server_busy", f"{what} {made}, and {told}", next_command=look)
+        return BudgetSpent("server_busy", f"{what} {made}, and {told}")
 
     def _diagnosis(self, end: _End) -> Diagnosis:
         """What its log says of it. A server that was up and was ended by somebody is not explained by a log in which its

@@ -79,7 +79,7 @@ class Acting(Reading):
         return PreflightRefused(
             "consent_missing",
             f"{self.job.host.name}: {self._need(consent, why)}",
-            next_command=f"{{command}} --consent {consent}",
+            consent=consent,
         )
 
     def _need(self, consent: str, why: str) -> str:

@@ -112,7 +112,7 @@ class Deployment(Repairing):
             for difference in first.differences:
                 self.job.report.emit(
                     "warning",
-                    f"the running launch differs: {difference}; deploy restart {self.job.again} applies it",
+                    f"the running launch differs: {difference}; {self.job.command('restart')} applies it",
                 )
         running = ended.plan.survey.observed.endpoint if ended.only_asks else None
         tell_healthy(self.job, running=running)

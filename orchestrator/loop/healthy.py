@@ -20,9 +20,9 @@ def tell_healthy(job: Job, *, running: Mapping[str, Any] | None = None) -> None:
     lines = [f"healthy  {url}   model {place['model']}   {done}"]
     if job.lasting:
         lines += [
-            f"  follow  deploy logs {job.again} -f",
-            f"  undo    deploy revert {job.again}",
-            f"  stop    {job.stop_command}",
+            f"  follow  {job.command('logs')} -f",
+            f"  undo    {job.command('revert')}",
+            f"  stop    {job.command('stop')}",
         ]
     data = {"healthy": True, "changed": running is None, "url": url, "model": place["model"]}
     job.report.emit("result", "\n".join(lines), **data)

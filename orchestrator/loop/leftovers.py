@@ -48,9 +48,9 @@ def _is_silent(error: DeployError) -> bool:
 
 
 def _left(deployment: Reading) -> dict[str, Any] | None:
-    """What lives, with the command that ends it."""
+    """What lives."""
     try:
         living = ask(deployment.job.host, Leftovers(playbook=deployment.job.name))
     except DeployError:  # what led here says more
         return None
-    return {**living.as_json(), "stop": deployment.job.stop_command} if living else None
+    return living.as_json() if living else None

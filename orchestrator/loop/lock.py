@@ -75,7 +75,6 @@ class Lock:
             raise HostError(
                 "lock_lost",
                 f"{self._job.host.name}: the lock on {self._job.name} was lost; what was launched goes on",
-                next_command="{command}",
             )
 
     def doing(self, what: str) -> None:
@@ -103,11 +102,9 @@ class Lock:
             return HostError(
                 "lock_failed",
                 f"{self._job.host.name}: the lock program ended without an answer",
-                next_command="{command} -v",
             )
         who, since, doing = (answer.held_by.get(key, "unknown") for key in ("who", "since", "doing"))
         return Locked(
             "locked",
             f"{self._job.host.name}: {who} deploys {self._job.name} since {since} (host time): {doing}",
-            next_command=f"deploy status {self._job.again}",
         )

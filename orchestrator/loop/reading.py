@@ -105,7 +105,6 @@ class Reading:
             raise UsageError(
                 "no_launch",
                 f"{self.job.host.name}: {self.job.playbook.name} has no log of {'a launch' if launch is None else launch} yet",
-                next_command=f"deploy {self.job.again}",
             )
         return observed.log
 
@@ -126,7 +125,6 @@ class Reading:
             raise UsageError(
                 "patch_not_in_force",
                 f"{self.job.host.name}: {patch_id} is not in force for {self.job.name}; in force: {there}",
-                next_command=f"deploy status {self.job.again}",
             )
         return tuple(Revert(applied, forget=forget) for applied in chosen)
 
@@ -136,7 +134,6 @@ class Reading:
             raise CheckpointError(
                 "config_broken",
                 f"{self.job.host.name}: in {found.checkpoint.folder} {what}",
-                next_command=f"deploy verify {self.job.again}",
             )
 
     def _require_config(self, found: Survey) -> None:
@@ -145,7 +142,6 @@ class Reading:
             raise CheckpointError(
                 "config_missing",
                 f"{self.job.host.name}: there is no config.json in {found.checkpoint.folder}",
-                next_command=f"deploy {self.job.again}",
             )
 
     def _survey(self) -> Survey:

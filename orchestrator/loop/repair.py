@@ -15,7 +15,7 @@ from orchestrator.steps.clean_up import CleanUp
 from orchestrator.steps.course import Course, unanswered
 from orchestrator.steps.discard import DiscardStep
 from orchestrator.steps.patch import PatchStep
-from orchestrator.steps.refusals import elsewhere, spent
+from orchestrator.steps.refusals import spent
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Step
 
@@ -65,7 +65,7 @@ class Repairing(Acting):
                 plan.survey,
                 self.job.wishes,
                 launch=failure.launch,
-                downloads=f"deploy {self.job.again}" if goal in ("remediate", "patch") else None,
+                downloads=self.job.command("up") if goal in ("remediate", "patch") else None,
                 from_outside=failure.from_outside,
             )
         self._tell_finding(failure, decision, host=failure.known)
@@ -101,8 +101,7 @@ class Repairing(Acting):
 
     def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
         reason = decision.reason or "What a person can do is told with the finding"
-        error = no_remedy(failure, reason, host=self.job.host.name, again=self.job.again)
-        return elsewhere(self.job, error) if error.code == "foreign_server" else error
+        return no_remedy(failure, reason, host=self.job.host.name)
 
 
 def _before(plan: Plan, change: Change, launch: int) -> list[Step]:

@@ -13,8 +13,6 @@ from orchestrator.patches import kept, shared
 from orchestrator.patches.files import files_of
 from orchestrator.patches.patch import Patch
 
-CODE = "invalid_patch"
-
 
 def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
     """Every patch of the folders and of those in them, by id; of two with one id the one in the earlier folder counts.
@@ -39,7 +37,7 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
         for path in files_of(folder):
             seal = kept.seal(path)
             try:
-                patch = known.get(seal) or load_model(path, Patch, code=CODE)
+                patch = known.get(seal) or load_model(path, Patch, code="invalid_patch")
                 _require_name(path, patch)
                 _require_once(path, files.setdefault(patch.id, path))
             except UsageError as error:
@@ -55,16 +53,14 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
         try:
             found.append(shared.looked_up(patches[name], patches))
         except ValueError as error:
-            broken[origin[name]] = UsageError(
-                CODE, f"{origin[name]}:1: remedy: {error}", next_command="deploy list patches"
-            )
+            broken[origin[name]] = UsageError("invalid_patch", f"{origin[name]}:1: remedy: {error}")
     return tuple(found), broken
 
 
 def _require_name(path: Path, patch: Patch) -> None:
     if patch.id != path.stem:
         raise UsageError(
-            CODE,
+            "invalid_patch",
             f"{path}:1: id: is {patch.id}; allowed: {path.stem}, the name of the file",
             next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{patch.id}.yaml"))]),
         )
@@ -73,7 +69,7 @@ def _require_name(path: Path, patch: Patch) -> None:
 def _require_once(path: Path, first: Path) -> None:
     if path != first:
         raise UsageError(
-            CODE,
+            "invalid_patch",
             f"{path}:1: id: is that of {first} too; allowed: one file for each patch of a folder",
             next_command=shlex.join(["diff", "--", str(first), str(path)]),
         )

@@ -91,13 +91,11 @@ class Shortage:
         return f"It is not ours, so it stays: {', or '.join(ways)}"
 
     @property
-    def next_command(self) -> str | None:
-        """What to type; None where nothing but waiting helps."""
+    def cure(self) -> dict[str, str]:
+        """What the next command may give: other `cards`, or a `setting`; nothing where only waiting helps."""
         if self.elsewhere:
-            return f"{{command}} --env CUDA_VISIBLE_DEVICES={','.join(map(str, self.elsewhere))}"
-        if self.lower is not None:
-            return f"{{command}} --set arguments.{self.launch.option}={self.lower:g}"
-        return None
+            return {"cards": ",".join(map(str, self.elsewhere))}
+        return {} if self.lower is None else {"setting": f"arguments.{self.launch.option}={self.lower:g}"}
 
 
 def shortage(

@@ -76,11 +76,11 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
     ]
 
 
-def _installing(host: str, playbook: Playbook, survey: Survey) -> str:
-    """What brings a right engine: into the environment that was asked, or another environment where it is none."""
+def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:
+    """What brings a right engine into the environment that was asked; None where that is none."""
     asked = survey.facts.of(engine.FACT)
     if isinstance(asked, Unknown) and asked.code != "no_engine":
-        return "{command} --set engine.python=PATH"
+        return None
     python = shlex.quote(asked.executable if isinstance(asked, InstalledEngine) else playbook.engine.python)
     return f"{python} -m pip install {shlex.quote(f'{playbook.kind.package.distributions[0]}{playbook.engine.version}')}  # on {host}"
 
@@ -123,7 +123,8 @@ def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
     return PreflightRefused(
         "gpu_busy",
         f"{host}: {short.sentence}. {short.advice}",
-        next_command=short.next_command or f"nvidia-smi  # on {host}",
+        next_command=None if short.cure else f"nvidia-smi  # on {host}",
+        **short.cure,
     )
 
 
@@ -139,7 +140,6 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
             PreflightRefused(
                 "port_shared",
                 f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
-                next_command=shlex.join(["deploy", "stop", playbook.name, "--host", host]),
             )
         ]
     other = owner.get("free_port") or (playbook.port + 1 if playbook.port < 65535 else 8000)
@@ -147,7 +147,7 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         PreflightRefused(
             "port_taken",
             f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
-            next_command=f"{{command}} --set port={other}",
+            port=str(other),
         )
     ]
 

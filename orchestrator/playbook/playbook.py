@@ -204,7 +204,7 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
             return load(Path(name).expanduser())
         except RuntimeError as error:  # ~NAME of nobody here
             said = f"{name[:60]}: {error}"
-            raise UsageError("invalid_playbook", said, next_command="deploy list playbooks") from None
+            raise UsageError("invalid_playbook", said) from None
     known = names(folders)
     if name in known:
         return load(known[name])
@@ -214,5 +214,4 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
     raise UsageError(
         "unknown_playbook",
         f"there is no playbook {brief(name, 60)!r} in {searched}{hint}",
-        next_command="deploy list playbooks",
     )

@@ -61,5 +61,5 @@ def _read(host: Host, request: Request[A], value: Any) -> A:
         raise HostError(
             "host_answer",
             f"{request.program} on {host.name} gave an answer that cannot be read: {where}: {first['msg']}",
-            next_command="{command} -v",
+            program=request.program,
         ) from error

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import getpass
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -62,13 +61,13 @@ class Box:
             raise UsageError(
                 "unknown_fault",
                 f"there is no fault {fault!r}; known: {', '.join(known)}",
-                next_command="deploy rehearse --fault list",
             )
         if fault is not None and known[fault].where == "engine" and engine_python is not None:
             raise UsageError(
                 "unknown_fault",
                 f"{fault} is acted by the stand-in engine, not by a real vLLM",
-                next_command=shlex.join(["deploy", "rehearse", str(playbook), "--fault", fault]),
+                playbook=str(playbook),
+                fault=fault,
             )
         self.written = playbooks.find(str(playbook), data_folders("playbooks", folders))
         self.fault = fault

@@ -21,8 +21,9 @@ HEADLINES = {
 }
 
 
-def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[StyledLine]:
-    """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked."""
+def diagnosis_lines(found: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
+    """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
+    command that packs the log for whoever is asked next."""
     verdict, words = HEADLINES[found.verdict]
     out = _entry(verdict, words, role="bad" if found.verdict in FAILED else "good")
     if found.root_cause:
@@ -56,9 +57,7 @@ def diagnosis_lines(found: Diagnosis, file: str, *, known: int) -> list[StyledLi
     if found.finding is None and found.verdict in ("unknown_fault", "hang"):
         out += _entry("ruled out", f"{known} patches were asked and none recognises it")
     if found.verdict == "unknown_fault":
-        out += _entry(
-            "next", f"no remedy is known; change nothing on a guess. deploy diagnose {file} --bundle"
-        )
+        out += _entry("next", f"no remedy is known; change nothing on a guess. {packing}")
     return out
 
 

@@ -13,8 +13,10 @@ NAMED = 6
 """So many processes are named; `deploy status` and --json name all."""
 
 
-def error_lines(error: DeployError, next_command: str, host: str = "") -> list[StyledLine]:
-    """The message at 80 columns, then the next command on a line that can be copied, its code at the right."""
+def error_lines(error: DeployError, next_command: str, host: str = "", *, stop: str = "") -> list[StyledLine]:
+    """The message at 80 columns, then the next command on a line that can be copied, its code at the right.
+
+    `stop` is the command that ends what is left alive."""
     where = f"{host}: " if host and host not in error.message else ""
     told = f"deploy: {where}{error.message}"
     # only a file's mistakes come in several lines; in what a host said a line end could forge a line of ours
@@ -24,7 +26,7 @@ def error_lines(error: DeployError, next_command: str, host: str = "") -> list[S
         texts[:2] = [" ".join(texts[:2])]
     lines: list[StyledLine] = [[("deploy:", "bad"), (texts[0].removeprefix("deploy:"), "")]]
     lines += [[(text, "")] for text in texts[1:]]
-    lines += _left(error.left) if error.left else []
+    lines += _left(error.left, stop) if error.left else []
     tag = f"[{error.code}, exit {error.exit_code}]"
     command = f"  next: {visible(next_command)}" if next_command else ""
     if len(command) + LEAST_GAP + len(tag) <= WIDTH:
@@ -32,10 +34,10 @@ def error_lines(error: DeployError, next_command: str, host: str = "") -> list[S
     return [*lines, [(command, "strong")], [(tag.rjust(WIDTH), "dim")]]
 
 
-def _left(left: Mapping[str, Any]) -> list[StyledLine]:
+def _left(left: Mapping[str, Any], stop: str) -> list[StyledLine]:
     """What lives on, and the command that ends it."""
-    stop: StyledLine = [("  end it: ", "dim"), (visible(left["stop"]), "strong")]
-    return [*wrapped([("  alive: ", "warn")], living(left), WIDTH), stop]
+    end: StyledLine = [("  end it: ", "dim"), (visible(stop), "strong")]
+    return [*wrapped([("  alive: ", "warn")], living(left), WIDTH), end]
 
 
 def living(left: Mapping[str, Any]) -> str:

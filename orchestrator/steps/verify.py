@@ -40,8 +40,8 @@ class VerifyStep(Step):
             return "verify"
         raise broken(job, survey, verdict, next_command=self._next(work, verdict.bad[0].file))
 
-    def _next(self, work: Work, name: str) -> str:
+    def _next(self, work: Work, name: str) -> str | None:
         if self.broken == "refuse":
-            return f"deploy {work.job.again}"
+            return None
         path = f"{self.plan.folder}/{name if name.isprintable() else ''}"
         return f"ls -l {shlex.quote(path)}  # on {work.job.host.name}"

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.base.errors import CheckpointError, HostError, PreflightRefused
+from orchestrator.cli.hints import after
 from orchestrator.hosts.answers import Answer, HostTraceback, Program, last_answer, no_answer, read_line
 
 PROGRAM = Program("gpu", "facts", "python3")
@@ -81,7 +82,8 @@ def test_a_program_without_a_word_is_no_python() -> None:
 def test_a_refusal_says_what_to_type_for_whoever_typed_the_command() -> None:
     with pytest.raises(PreflightRefused) as caught:
         read_line(PROGRAM, b'{"error": {"code": "foreign_folder", "message": "Not yours."}}')
-    assert caught.value.next_command == "{command} --consent foreign-folder"
+    assert caught.value.next_command is None
+    assert after(caught.value, "deploy kimi") == "deploy kimi --consent foreign-folder"
     with pytest.raises(HostError) as unknown:
         read_line(PROGRAM, b'{"error": {"code": "something", "message": "New."}}')
-    assert unknown.value.next_command is None
+    assert after(unknown.value, "deploy kimi") is None

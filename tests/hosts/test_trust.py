@@ -66,7 +66,7 @@ def test_an_unknown_key_is_refused_and_not_recorded(file: Path) -> None:
     assert "[gpu]:2222" in error.message
     assert "ssh-ed25519" in error.message
     assert KEY.fingerprint in error.message
-    assert error.next_command == f"{{command}} --accept-host-key {KEY.fingerprint}"
+    assert error.known == {"fingerprint": KEY.fingerprint}
     assert not file.exists()
 
 
@@ -95,7 +95,7 @@ def test_no_other_configuration_accepts_an_unknown_key(file: Path, strictness: s
         check(with_file(file, strict_host_key_checking=strictness), KEY, [])
     assert caught.value.code == "host_key_unknown"
     assert KEY.fingerprint in caught.value.message
-    assert caught.value.next_command == f"{{command}} --accept-host-key {KEY.fingerprint}"
+    assert caught.value.known == {"fingerprint": KEY.fingerprint}
     assert not file.exists()
     check(with_file(file, strict_host_key_checking=strictness), KEY, [KEY.fingerprint])
     assert file.read_text() == line("[gpu]:2222")

@@ -44,20 +44,20 @@ class Case:
     card: int | None = 0
     """Where it is short; None where it is not, or nobody can tell."""
     words: tuple[str, ...] = ()
-    next: str | None = None
+    cure: dict[str, str] | None = None
     more: dict[str, Any] = field(default_factory=dict)
 
 
 MIXED = (replace(cards().gpus[0], name="RTX 4000", memory_mib=8192, memory_used_mib=3000), cards().gpus[1])
 """A workstation: the card of the screen sits first on the bus, the stronger one is CUDA's first."""
-OTHERS = "{command} --env CUDA_VISIBLE_DEVICES=1,2,3,4"
+OTHERS = {"cards": "1,2,3,4"}
 CASES = {
     "idle cards": Case(used(), (), card=None),
     "a process of somebody else": Case(
         used(gpu0=85070),
         (on(0, 85068),),
         words=("GPU0 has 12,817 of 97,887 MiB free", "(0.9 of it)", "pid 8121 (python3 train.py", "user ml) holds 85,068 MiB"),
-        next=OTHERS,
+        cure=OTHERS,
     ),
     "all eight are needed, and all are short": Case(
         used(**{f"gpu{number}": 85070 for number in range(8)}),
@@ -66,7 +66,7 @@ CASES = {
         words=("7 more are short", "holds 680,544 MiB on 8 GPUs"),
     ),
     "a share of the card would do": Case(
-        used(gpu0=30002), (on(0, 30000),), asking(8, 0.9), next="{command} --set arguments.gpu-memory-utilization=0.67"
+        used(gpu0=30002), (on(0, 30000),), asking(8, 0.9), cure={"setting": "arguments.gpu-memory-utilization=0.67"}
     ),
     "the cards that are meant have room": Case(used(gpu7=85070), (on(7, 85068),), card=None),
     "the playbook names the busy one": Case(used(gpu7=85070), (on(7, 85068),), asking(1, 0.9, "7"), card=7),
@@ -77,17 +77,17 @@ CASES = {
         used(gpu0=88000), (on(0, 87998, pid=7),), own=frozenset({7}), card=None
     ),
     "our own and somebody else": Case(
-        used(gpu0=96000), (on(0, 50000, pid=7), on(0, 45998)), own=frozenset({7}), words=("holds 45,998 MiB",), next=OTHERS
+        used(gpu0=96000), (on(0, 50000, pid=7), on(0, 45998)), own=frozenset({7}), words=("holds 45,998 MiB",), cure=OTHERS
     ),
     "in a container ours cannot be told from others": Case(
         used(gpu0=88000), (on(0, 87998, pid=4711),), own=frozenset({7}), card=None
     ),
     "held by what nobody lists": Case(
-        used(gpu0=85070), (), words=("85,070 MiB are held by what cannot be seen from here",), next=OTHERS
+        used(gpu0=85070), (), words=("85,070 MiB are held by what cannot be seen from here",), cure=OTHERS
     ),
     "listed without an amount, by another container": Case(
         used(gpu0=85070), (on(0, None, name=None, user=None, command=None),),
-        words=("pid 8121 (not to be seen from here) holds memory",), next=OTHERS,
+        words=("pid 8121 (not to be seen from here) holds memory",), cure=OTHERS,
     ),
     "a desktop takes a little": Case(used(gpu0=3500), (), asking(4, 0.99), more={"little": True}),
     "a card that does not tell": Case(used(gpu0=None), (on(0, 85068),), card=None),
@@ -99,10 +99,10 @@ CASES = {
     "a number means another card to CUDA": Case(MIXED, (), asking(1, 0.9, "0"), card=None),
     "both cards are taken": Case(MIXED, (), asking(2, 0.9)),
     "numbered by the bus": Case(
-        MIXED, (), asking(1, 0.9, by_bus=True), next="{command} --env CUDA_VISIBLE_DEVICES=1"
+        MIXED, (), asking(1, 0.9, by_bus=True), cure={"cards": "1"}
     ),
     "no number is advised that means another card": Case(
-        MIXED, (), asking(1, 0.9, "GPU-0"), next="{command} --set arguments.gpu-memory-utilization=0.61"
+        MIXED, (), asking(1, 0.9, "GPU-0"), cure={"setting": "arguments.gpu-memory-utilization=0.61"}
     ),
     "just enough": Case(used(gpu0=TOTAL - 88000), (on(0, TOTAL - 88000),), card=None),
 }  # fmt: skip
@@ -119,8 +119,8 @@ def test_room(name: str) -> None:
     assert short.card.index == case.card
     assert [word for word in case.words if word not in short.sentence] == []
     assert "sk-very" not in short.sentence
-    if case.next:
-        assert short.next_command == case.next
+    if case.cure is not None:
+        assert short.cure == case.cure
     assert all(getattr(short, key) == value for key, value in case.more.items())
 
 

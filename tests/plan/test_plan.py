@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.data_folders import shipped
+from orchestrator.cli.hints import after
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
@@ -208,7 +209,7 @@ def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_f
 def test_what_forbids_a_launch_is_refused_by_name(kimi: Playbook, found: Survey, code: str) -> None:
     (refusal,) = plan(kimi, found).refusals
     assert refusal.code == code
-    assert refusal.next_command
+    assert after(refusal, "deploy kimi-k2.5")
 
 
 def test_a_config_that_cannot_be_read_is_named_and_not_taken_for_absent(kimi: Playbook) -> None:
@@ -222,15 +223,15 @@ def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
     found = survey(observed=replace(NEVER_LAUNCHED, listener=taken))
     for port, following in ((8000, 8001), (65535, 8000)):
         (refusal,) = plan(kimi.model_copy(update={"port": port}), found).refusals
-        assert refusal.next_command == f"{{command}} --set port={following}"
+        assert after(refusal, "deploy kimi") == f"deploy kimi --set port={following}"
 
 
 @pytest.mark.parametrize(
     ("asked", "following"),
     [
         (Unknown("no_engine", "none"), "'~/ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7"),
-        (Unknown("no_engine_python", "no such file"), "{command} --set engine.python=PATH"),
-        (Unknown("engine_python", "no Python"), "{command} --set engine.python=PATH"),
+        (Unknown("no_engine_python", "no such file"), "deploy kimi --set engine.python=PATH"),
+        (Unknown("engine_python", "no Python"), "deploy kimi --set engine.python=PATH"),
     ],
 )
 def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -> None:
@@ -240,7 +241,7 @@ def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -
             "engine": kimi.engine.model_copy(update={"python": "~/ml env/bin/python3", "version": ">=0.15"})
         }
     )
-    assert [one.next_command for one in plan(spaced, found).refusals] == [following]
+    assert [after(refusal, "deploy kimi") for refusal in plan(spaced, found).refusals] == [following]
 
 
 def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Playbook) -> None:

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
+from orchestrator.cli.hints import after
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
 from orchestrator.playbook.playbook import Playbook
@@ -274,7 +275,7 @@ def test_an_unknown_name_gets_the_nearest(name: str, hint: str) -> None:
         playbook.find(name, (shipped("playbooks"),))
     assert caught.value.code == "unknown_playbook"
     assert f"did you mean {hint}?" in caught.value.message
-    assert caught.value.next_command == "deploy list playbooks"
+    assert after(caught.value, "deploy kimi") == "deploy list playbooks"
 
 
 @pytest.mark.parametrize("name", ["..", "$(id)", "a\nb", "", "-rf"])

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from orchestrator.base.errors import HostError
+from orchestrator.cli.hints import after
 from orchestrator.hosts.host import Host
 from orchestrator.programs.ask import Answers, ask
 from orchestrator.programs.ended import End, Ended
@@ -66,7 +67,7 @@ def test_one_that_is_none_of_the_programs_says_where_and_not_what(answer: Any, w
     assert caught.value.code == "host_answer"
     assert caught.value.message.startswith(f"ended on gpu7 gave an answer that cannot be read: {where}")
     assert "secret" not in caught.value.message
-    assert caught.value.next_command == "{command} -v"
+    assert after(caught.value, "deploy tiny") == "deploy tiny -v"
 
 
 def test_each_of_several_answers_is_read() -> None:

@@ -19,15 +19,15 @@ LEFT: dict[str, Any] = {
         {"pid": 816, "name": "VLLM::Worker_TP1", "gpu_mib": 0},
     ],
     "cards": {"GPU-1": 43210, "GPU-2": 0},
-    "stop": "deploy stop tiny --host gpu7",
 }
+STOP = "deploy stop tiny --host gpu7"
 ONE = LEFT["processes"][:1]
 
 
 def test_what_lives_stands_between_the_sentence_and_the_next_command() -> None:
     error = LaunchFailed("no_remedy_left", "gpu7: launch 2 failed: no room")
     error.left = LEFT
-    assert [plain(line) for line in error_lines(error, "deploy logs tiny --host gpu7")] == [
+    assert [plain(line) for line in error_lines(error, "deploy logs tiny --host gpu7", stop=STOP)] == [
         "deploy: gpu7: launch 2 failed: no room",
         "  alive: launch 2 left 3 processes holding 43,210 MiB on 2 GPUs: pid 812",
         "         VLLM::EngineCore, pid 815 VLLM::Worker_TP0 (43,210 MiB), pid 816",

@@ -82,7 +82,7 @@ def diagnosed(text: str) -> str:
         evidence=(EvidenceLine(line=2, text=text),),
         folded=Folded(processes=(text,), lines=1),
     )
-    return shown(diagnosis_text.diagnosis_lines(found, text, known=3))
+    return shown(diagnosis_text.diagnosis_lines(found, text, known=3, packing=f"deploy diagnose {text}"))
 
 
 def failed(text: str) -> str:

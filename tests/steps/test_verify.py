@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import CheckpointError
+from orchestrator.cli.hints import after
 from orchestrator.download.verdict import Checked
 from orchestrator.steps import verify
 from orchestrator.steps.verify import Onset, VerifyStep
@@ -57,6 +58,7 @@ def test_what_stays_broken_is_named(
     verdict(monkeypatch, BAD)
     with pytest.raises(CheckpointError) as raised:
         do(VerifyStep(plan(), broken))
-    assert (raised.value.code, raised.value.next_command) == ("checkpoint_broken", following)
+    raised.value.asked = "kimi-k2.5 --host gpu7"
+    assert (raised.value.code, after(raised.value, "deploy")) == ("checkpoint_broken", following)
     assert "a b.safetensors: is cut off" in raised.value.message
     assert fetched == []

@@ -1,0 +1,134 @@
+"""Which `deploy` command is typed next: after an error, by its code and what it knows, or beside a result?
+
+A command of the host's own (`nvidia-smi  # on gpu7`), or one that opens a file, stands with the error already.
+"""
+
+from __future__ import annotations
+
+import shlex
+import string
+import sys
+from collections.abc import Callable, Mapping
+
+from orchestrator.base.errors import CheckpointError, DeployError
+from orchestrator.cli.typed import told
+from orchestrator.on_host.secrets.secrets import redact
+
+Forms = Mapping[str, str | tuple[str, ...]]
+"""Commands by code; of several the first all of whose names are known. `{command}` is the command that was typed,
+`{asked}` the playbook and the host with every option that leads to the same ones, other names are what the error knows."""
+
+ELSEWHERE = "deploy stop {asked}    (then up again with --set port=PORT)"
+"""Where somebody else's server answers on the port of a launch of ours."""
+AFTER: Forms = {
+    # the command line, playbooks, patches, logs
+    "unknown_consent": "deploy up --help",
+    "host_name": "deploy --help",
+    "invalid_option": ("deploy {verb} --help", "deploy show {playbook}"),
+    "unknown_playbook": "deploy list playbooks",
+    "invalid_playbook": "deploy list playbooks",
+    "unknown_patch": "deploy list patches",
+    "invalid_patch": "deploy list patches",
+    "unknown_id": "deploy list playbooks",
+    "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
+    "unreadable_log": "deploy diagnose FILE",
+    "no_log_to_pack": "deploy diagnose FILE --bundle",
+    "explain_alone": "deploy logs PLAYBOOK --host HOST --explain",
+    # the connection, and who works on the host
+    "host_key_unknown": "{command} --accept-host-key {fingerprint}",
+    "connection_lost": "{command}",
+    "shell_lost": "{command}",
+    "locked": "deploy status {asked}",
+    "lock_lost": "{command}",
+    "lock_failed": "{command} -v",
+    # what a launch needs
+    "no_engine": "{command} --set engine.python=PATH",
+    "engine_version": "{command} --set engine.python=PATH",
+    "gpu_busy": (
+        "{command} --env CUDA_VISIBLE_DEVICES={cards}",
+        "{command} --set {setting}",
+    ),
+    "port_taken": "{command} --set port={port}",
+    "port_shared": ELSEWHERE,
+    "consent_missing": "{command} --consent {consent}",
+    # the checkpoint
+    "checkpoint_broken": "deploy {asked}",
+    "config_broken": "deploy verify {asked}",
+    "config_missing": "deploy {asked}",
+    "hub_not_found": "deploy show {playbook}",
+    "permission": "deploy {asked} --model-dir DIR",
+    "checkpoint_folder": "deploy {asked} --model-dir DIR",
+    "foreign_files": "deploy {asked} --model-dir DIR",
+    "foreign_folder": "{command} --consent foreign-folder",
+    "checkpoint_busy": "deploy status {asked}",
+    "other_download": "deploy status {asked}",
+    # the launch
+    "no_launch": "deploy {asked}",
+    "no_key": "{command} --env {variable}",
+    "server_busy": "deploy status {asked}",
+    "server_refuses": "deploy status {asked}",
+    "foreign_server": ELSEWHERE,
+    "no_remedy_left": "deploy logs {asked}",
+    "not_ready": "deploy logs {asked}",
+    "no_completion": ("deploy {verb} {asked}", "deploy logs {asked}"),
+    "unknown_cause": ("deploy {verb} {asked}", "deploy logs {asked}"),
+    "attempts_spent": "deploy stop {asked}    (a new incident begins after it)",
+    "patch_not_in_force": "deploy status {asked}",
+}
+AFTER_A_PROGRAM: Forms = {
+    "host_script": "{command} -v",
+    "host_answer": "{command} -v",
+    "foreign_folder": "{command} --consent foreign-folder",
+    "not_writable": "{command} --model-dir DIR",
+    "no_checkpoint": "{command} --model-dir DIR",
+    "checkpoint_folder": "{command} --model-dir DIR",
+    "config_missing": "{command} --model-dir DIR",
+    "config_too_large": "{command} --model-dir DIR",
+    "permission": "{command} --model-dir DIR",
+    "already_running": "{command}",
+    "no_launch": "{command}",
+    "download_failed": "{command}",
+    "backup_missing": "{command} --forget",
+    "changed_meanwhile": "{command}",
+    "checkpoint_busy": "{command}",
+}
+"""After a refusal of a program on the host (`on_host/`): its error knows the `program`."""
+OF_A_CHECKPOINT = "deploy {asked}"
+"""After any other error of the checkpoint: the main job fetches what is missing and resumes what was cut off."""
+
+
+def following(error: DeployError, asked: str | None = None) -> str | None:
+    """The command to type after an error and the command that this process was started with, without secrets."""
+    return redact(after(error, told(sys.argv[1:]), asked) or "") or None
+
+
+def after(error: DeployError, typed: str, asked: str | None = None) -> str | None:
+    """The command to type after an error; `typed` is the command line that led to it, `asked` the words by which the
+    deployment was asked for, where the error does not know them. None where no command would help."""
+    if error.next_command is not None:
+        return error.next_command
+    known = {name: shlex.quote(value) for name, value in error.known.items()} | {"command": typed}
+    if words := error.asked or asked:
+        known["asked"] = words
+    forms = (AFTER_A_PROGRAM if "program" in known else AFTER).get(error.code)
+    if forms is None:
+        forms = OF_A_CHECKPOINT if isinstance(error, CheckpointError) else ()
+    for form in (forms,) if isinstance(forms, str) else forms:
+        if names(form) <= known.keys():
+            return form.format_map(known)
+    return None
+
+
+def names(form: str) -> set[str]:
+    """What has to be known for a command of this form."""
+    return {name for _, name, _, _ in string.Formatter().parse(form) if name}
+
+
+def command_for(asked: str) -> Callable[[str], str]:
+    """Gives the command by which a verb is asked for the deployment that these words name; `up` is the main job."""
+    return lambda verb: f"deploy {asked}" if verb == "up" else f"deploy {verb} {asked}"
+
+
+def packing(file: str) -> str:
+    """The command that packs a log which nobody can explain."""
+    return f"deploy diagnose {file} --bundle"

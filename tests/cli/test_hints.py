@@ -1,0 +1,116 @@
+"""Which command is typed next: from an error's code and what it knows, and nowhere else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import orchestrator
+from orchestrator.base.errors import (
+    CheckpointError,
+    DeployError,
+    HostError,
+    Locked,
+    PreflightRefused,
+    UnknownFailure,
+    UsageError,
+)
+from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, after, command_for, names
+from orchestrator.cli.main import COMMANDS
+
+PACKAGE = Path(orchestrator.__file__).parent
+TYPED = "deploy up tiny --host gpu7 --no-predict"
+ASKED = "tiny --host gpu7"
+
+
+@pytest.mark.parametrize(
+    ("error", "command"),
+    [
+        (UsageError("host_name", "x"), "deploy --help"),
+        (UsageError("invalid_option", "x", verb="logs"), "deploy logs --help"),
+        (UsageError("invalid_option", "x", playbook="a b"), "deploy show 'a b'"),
+        (UsageError("invalid_option", "x"), None),
+        (UsageError("invalid_playbook", "x", next_command="vi a.yaml"), "vi a.yaml"),
+        (UsageError("unknown_fault", "x"), "deploy rehearse --fault list"),
+        (UsageError("unknown_fault", "x", playbook="tiny", fault="hang"), "deploy rehearse tiny --fault hang"),
+        (PreflightRefused("consent_missing", "x", consent="linger"), f"{TYPED} --consent linger"),
+        (PreflightRefused("port_taken", "x", port="8001"), f"{TYPED} --set port=8001"),
+        (PreflightRefused("gpu_busy", "x", cards="1,2"), f"{TYPED} --env CUDA_VISIBLE_DEVICES=1,2"),
+        (PreflightRefused("gpu_busy", "x", setting="arguments.gpu-memory-utilization=0.6"), f"{TYPED} --set arguments.gpu-memory-utilization=0.6"),
+        (PreflightRefused("gpu_busy", "x", next_command="nvidia-smi  # on gpu7"), "nvidia-smi  # on gpu7"),
+        (Locked("locked", "x"), "deploy status tiny --host gpu7"),
+        (Locked("checkpoint_busy", "x"), "deploy status tiny --host gpu7"),
+        (Locked("checkpoint_busy", "x", program="config_files"), TYPED),
+        (HostError("host_script", "x", program="facts"), f"{TYPED} -v"),
+        (HostError("something", "x", program="facts"), None),
+        (CheckpointError("config_missing", "x"), "deploy tiny --host gpu7"),
+        (CheckpointError("config_missing", "x", program="config_files"), f"{TYPED} --model-dir DIR"),
+        (CheckpointError("something", "x"), "deploy tiny --host gpu7"),
+        (UnknownFailure("unknown_cause", "x"), "deploy logs tiny --host gpu7"),
+        (UnknownFailure("unknown_cause", "x", verb="restart"), "deploy restart tiny --host gpu7"),
+    ],
+)  # fmt: skip
+def test_the_next_command(error: DeployError, command: str | None) -> None:
+    error.asked = ASKED
+    assert after(error, TYPED) == command
+
+
+def test_nothing_is_offered_that_names_what_nobody_said() -> None:
+    assert after(Locked("locked", "x"), TYPED) is None  # of a deployment that was not asked for
+
+
+@pytest.mark.parametrize("forms", [AFTER, AFTER_A_PROGRAM])
+def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, ...]]) -> None:
+    for form in (
+        form for of_code in forms.values() for form in ([of_code] if isinstance(of_code, str) else of_code)
+    ):
+        if form.startswith("{command}"):
+            continue
+        program, first = form.split()[:2]
+        assert program == "deploy"
+        assert first in COMMANDS or first in ("{asked}", "{verb}", "--help"), form
+        assert names(form) <= {"asked", "verb", "playbook", "fault"}
+
+
+def test_the_verbs_of_a_deployment() -> None:
+    command = command_for(ASKED)
+    assert command("stop") == "deploy stop tiny --host gpu7"
+    assert command("up") == "deploy tiny --host gpu7"
+
+
+VERB = re.compile(rf"\bdeploy (?:{'|'.join(COMMANDS)}|\{{)|\{{command\}}")
+ALLOWED = {
+    (
+        "report/panel.py",
+        "... {} more lines: deploy diff",
+    ): "names the verb that shows them all, not a line to paste"
+}
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """The strings of a module that are no docstrings; values within them are {}."""
+    tree = ast.parse(path.read_text())
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    parts: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts |= {id(part) for part in node.values}
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told | parts:
+            yield node.value
+
+
+def test_commands_are_made_here_alone() -> None:
+    made = {
+        (file, text)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not (file := path.relative_to(PACKAGE).as_posix()).startswith("cli/")
+        for text in _texts(path)
+        if VERB.search(text)
+    }
+    assert made == set(ALLOWED)
