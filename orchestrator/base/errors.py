@@ -89,6 +89,6 @@ class Locked(DeployError):
 
 def mistake(error: Exception) -> DeployError:
     """What is told of an exception that nobody foresaw, with what was added to it on the way."""
-    told = DeployError("internal", f"this is a mistake in deploy itself: {error}")
-    told.left, told.asked = vars(error).get("left"), vars(error).get("asked")
-    return told
+    internal = DeployError("internal", f"this is a mistake in deploy itself: {error}")
+    internal.left, internal.asked = vars(error).get("left"), vars(error).get("asked")
+    return internal

@@ -60,12 +60,12 @@ def _load(path: Path, model: type[M], code: str) -> M:
     except yaml_text.Wrong as error:
         where = path if error.line is None else f"{path}:{error.line}"
         raise UsageError(code, f"{where}: {error.what}") from error
-    found = document.value
-    if not isinstance(found, dict):
-        what = "nothing" if found is None else "a list" if isinstance(found, list) else "a plain value"
+    mapping = document.value
+    if not isinstance(mapping, dict):
+        what = "nothing" if mapping is None else "a list" if isinstance(mapping, list) else "a plain value"
         raise UsageError(code, f"{path}:1: holds {what}; allowed: a mapping of keys to values")
     try:
-        return model.model_validate(found)
+        return model.model_validate(mapping)
     except ValidationError as error:
         details = error.errors(include_url=False)
         mistakes = {_sentence(path, document, model, detail) for detail in details}
@@ -97,10 +97,10 @@ def _wrong(model: type[BaseModel], location: Location, detail: ErrorDetails) -> 
         near = difflib.get_close_matches(str(detail["input"]), known, n=1)
         hint = f", did you mean {near[0]}?" if near else ""
         return f"{given}is not one of the known values{hint}; allowed: {', '.join(known)}"
-    said = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    reason = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if kind == "value_error":
-        return said
-    return f"{given}is wrong; allowed: {said.removeprefix('Input should be ')}"
+        return reason
+    return f"{given}is wrong; allowed: {reason.removeprefix('Input should be ')}"
 
 
 def _keys(model: type[BaseModel], location: Location) -> list[str]:

@@ -61,7 +61,7 @@ class Document:
         Inside unions pydantic mixes names of types into a location; those are left out.
         """
         node, line = self._root, 1
-        found: list[int | str] = []
+        existing: list[int | str] = []
         for position, part in enumerate(location):
             if isinstance(node, MappingNode):
                 pair = next((pair for pair in node.value if pair[0].value == str(part)), None)
@@ -69,13 +69,13 @@ class Document:
                     line = pair[0].start_mark.line + 1
                 elif position < len(location) - 1 or not str(part).isidentifier():
                     continue
-                found.append(part)
+                existing.append(part)
                 node = pair[1] if pair else None
             elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
                 node = node.value[part]
                 line = node.start_mark.line + 1
-                found.append(part)
-        return tuple(found), line
+                existing.append(part)
+        return tuple(existing), line
 
 
 def read(text: str) -> Document:

@@ -73,7 +73,7 @@ def _offered(names: Iterable[str]) -> list[str]:
 def _names(kind: FolderKind, ctx: click.Context) -> Iterator[str]:
     extra = ctx.params.get(kind) or ()
     with contextlib.suppress(OSError, RuntimeError):
-        for folder in data_folders(kind, [Path(one) for one in extra]):
+        for folder in data_folders(kind, [Path(folder) for folder in extra]):
             files = files_of(folder) if kind == "patches" else folder.glob("*.yaml")
             yield from (path.stem for path in files)
 
@@ -101,10 +101,10 @@ def _keywords(path: Path) -> Iterator[tuple[str, list[str]]]:
         return
     with contextlib.suppress(OSError):
         for line in path.read_text(errors="replace").splitlines():
-            found = re.match(r"\s*(host|include)(?:\s+|\s*=\s*)(.*)", line, re.IGNORECASE)
-            if found:
+            keyword = re.match(r"\s*(host|include)(?:\s+|\s*=\s*)(.*)", line, re.IGNORECASE)
+            if keyword:
                 with contextlib.suppress(ValueError):
-                    yield found[1].lower(), shlex.split(found[2], comments=True)
+                    yield keyword[1].lower(), shlex.split(keyword[2], comments=True)
 
 
 def _known(path: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from orchestrator.base.errors import CheckpointError, DeployError
-from orchestrator.cli.typed import told
+from orchestrator.cli.typed import as_typed
 from orchestrator.on_host.secrets.secrets import redact
 
 Forms = Mapping[str, str | tuple[str, ...]]
@@ -99,7 +99,7 @@ OF_A_CHECKPOINT = "deploy {asked}"
 
 def following(error: DeployError, asked: str | None = None) -> str | None:
     """The command to type after an error and the command that this process was started with, without secrets."""
-    return redact(after(error, told(sys.argv[1:]), asked) or "") or None
+    return redact(after(error, as_typed(sys.argv[1:]), asked) or "") or None
 
 
 def after(error: DeployError, typed: str, asked: str | None = None) -> str | None:

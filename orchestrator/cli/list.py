@@ -44,12 +44,12 @@ def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
     for name, path in playbook.names(data_folders("playbooks", folders)).items():
         row: dict[str, Any] = {"playbook": name, "file": str(path)}
         try:  # a broken one is shown as such, and does not hide the others
-            found = playbook.load(path)
+            loaded = playbook.load(path)
             yield {
                 **row,
-                "repository": found.model.repository,
-                "title": found.description,
-                "gpus": found.gpus,
+                "repository": loaded.model.repository,
+                "title": loaded.description,
+                "gpus": loaded.gpus,
             }
         except UsageError as error:
             yield {**row, "title": f"broken: {error.message}", "error": error.message}

@@ -130,9 +130,9 @@ def run(arguments: list[str]) -> int:
         click.echo("deploy: interrupted; what was launched goes on, and the same command resumes", err=True)
         return 130
     except click.ClickException as error:
-        said = io.StringIO()
-        error.show(said)
-        _say(said.getvalue())
+        usage = io.StringIO()
+        error.show(usage)
+        _say(usage.getvalue())
         return 2
     except BrokenPipeError:  # `deploy logs ... | head`
         sys.stderr.close()
@@ -155,8 +155,8 @@ def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
 
         value = {"code": error.code, "message": error.message, "next": onward}
         left = {"left": {**error.left, "stop": stop}} if error.left else {}
-        told_all = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
-        click.echo(json_line(told_all))
+        record = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
+        click.echo(json_line(record))
         return
     from orchestrator.report.choose import write
     from orchestrator.report.error import error_lines

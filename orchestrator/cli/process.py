@@ -26,7 +26,7 @@ def leave(code: int) -> NoReturn:
     waited for, where an output cannot be flushed, or where a profiler, a tracer or `python -i` waits for the
     regular end, that end it is.
     """
-    waited_for = [one for one in threading.enumerate() if not one.daemon]
+    waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
     if len(waited_for) > 1 or sys.gettrace() or sys.getprofile() or sys.flags.interactive:
         sys.exit(code)
     atexit._run_exitfuncs()

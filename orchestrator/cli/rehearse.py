@@ -122,19 +122,19 @@ def stand_ins(box: Box) -> dict[str, str]:
     """Which parts of this rehearsal are not the real thing, and what is in their place."""
     shards = len(list(box.repository.glob("*.safetensors")))
     size = sum(file.stat().st_size for file in box.repository.iterdir()) / 1e6
-    found = {
+    parts = {
         "host": f"an SSH server in this process; commands run as your user below {box.folder}",
         "hub": f"a server in this process with {box.playbook.model.repository}: {shards} shards, {size:.0f} MB",
     }
     figures = box.written.figures
     if figures and figures.shards and figures.weights_bytes:
-        found["hub"] += f", in place of {figures.shards} shards, {figures.weights_bytes / 1e9:.0f} GB"
+        parts["hub"] += f", in place of {figures.shards} shards, {figures.weights_bytes / 1e9:.0f} GB"
     if box.real_engine:
-        found["hub"] += "; a model of two layers"
-        return found
-    found["cards"] = f"{max(8, box.playbook.gpus)}x RTX PRO 6000, as nvidia-smi tells it"
-    found["engine"] = "a program that prints, fails and serves as vLLM 0.16.0 would; it computes nothing"
-    return found
+        parts["hub"] += "; a model of two layers"
+        return parts
+    parts["cards"] = f"{max(8, box.playbook.gpus)}x RTX PRO 6000, as nvidia-smi tells it"
+    parts["engine"] = "a program that prints, fails and serves as vLLM 0.16.0 would; it computes nothing"
+    return parts
 
 
 def introduction(box: Box) -> list[str]:
@@ -207,7 +207,7 @@ def _keep(box: Box, as_json: bool) -> None:
     lines = [
         "",
         "the host stays up until Ctrl-C; try from another terminal:",
-        *(f"  {one}" for one in commands),
+        *(f"  {line}" for line in commands),
     ]
     _tell(as_json, "\n".join(lines), commands=commands, ssh_config=box.ssh_config, reach=box.reach())
     try:

@@ -108,15 +108,17 @@ def find_playbook(options: SharedOptions) -> Playbook:
             error.message += f"; or did you mean the command {near[0]}?"
         raise
     try:
-        asked = written.with_overrides(options.settings, options.engine_args, options.env, ambient=os.environ)
+        playbook = written.with_overrides(
+            options.settings, options.engine_args, options.env, ambient=os.environ
+        )
     except UsageError as error:
         error.known.setdefault("playbook", options.playbook)
         raise
-    _know_secrets(asked, options.hosts)
-    if _source(asked) != _source(written):
-        kept = tuple(consent for consent in asked.consents if consent != "trust-remote-code")
-        asked = asked.model_copy(update={"consents": kept})
-    return asked
+    _know_secrets(playbook, options.hosts)
+    if _source(playbook) != _source(written):
+        kept = tuple(consent for consent in playbook.consents if consent != "trust-remote-code")
+        playbook = playbook.model_copy(update={"consents": kept})
+    return playbook
 
 
 def _source(playbook: Playbook) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
 
     patch = _patch_file(name, data_folders("patches", patches))
     try:
-        found = playbook.find(name, data_folders("playbooks", playbooks))
+        loaded = playbook.find(name, data_folders("playbooks", playbooks))
     except UsageError as error:
         if error.code != "unknown_playbook":
             raise
@@ -37,10 +37,10 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
         click.echo(_patch_json(patch) if as_json else passage(text(patch, code="invalid_patch").rstrip()))
         return
     if as_json:
-        click.echo(json_line({"kind": "playbook", **found.model_dump(mode="json")}))
+        click.echo(json_line({"kind": "playbook", **loaded.model_dump(mode="json")}))
     else:
-        assert found.source is not None  # it was read from a file
-        click.echo(passage(text(found.source, code="invalid_playbook").rstrip()))
+        assert loaded.source is not None  # it was read from a file
+        click.echo(passage(text(loaded.source, code="invalid_playbook").rstrip()))
 
 
 def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:

@@ -11,7 +11,7 @@ from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret,
 _VALUED = ("--env", "--set", "--engine-arg")
 
 
-def told(arguments: Sequence[str]) -> str:
+def as_typed(arguments: Sequence[str]) -> str:
     """`deploy ...` as it was typed. Of secrets only the name is left: `--env NAME` takes the value from the
     environment, and so does whoever types this again."""
     return shlex.join(["deploy", *_masked(arguments)])

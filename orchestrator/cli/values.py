@@ -63,5 +63,5 @@ def compute_cap(ctx: click.Context, _: click.Parameter, text: str | None) -> str
 
 
 def _refused(ctx: click.Context, option: str, text: str, allowed: str) -> UsageError:
-    said = f"{option} {brief(text, 60)!r} is none; allowed: {allowed}"
-    return UsageError("invalid_option", said, verb=str(ctx.info_name))
+    message = f"{option} {brief(text, 60)!r} is none; allowed: {allowed}"
+    return UsageError("invalid_option", message, verb=str(ctx.info_name))

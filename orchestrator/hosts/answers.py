@@ -101,16 +101,16 @@ def read_line(program: Program, line: bytes) -> Answer | None:
 
 def last_answer(program: Program, lines: Iterable[bytes]) -> Answer | None:
     """The answer among the lines of a program that answers once."""
-    found = None
+    answer = None
     for line in lines:
-        found = read_line(program, line) or found
-    return found
+        answer = read_line(program, line) or answer
+    return answer
 
 
 def no_answer(program: Program, status: int, stderr: bytes, deadline: float | None) -> HostError:
     """Why a program ended with that status instead of an answer; `deadline` in seconds."""
-    said = stderr.decode(errors="replace").strip()[-2000:]
-    last = said.splitlines()[-1] if said else "it said nothing"
+    output = stderr.decode(errors="replace").strip()[-2000:]
+    last = output.splitlines()[-1] if output else "it said nothing"
     if status in _ALARM:
         within = f" within {deadline:g} s" if deadline else " in time"
         return HostError(
@@ -118,14 +118,14 @@ def no_answer(program: Program, status: int, stderr: bytes, deadline: float | No
             f"{program.module} did not finish on {program.host}{within}.",
             next_command=_next("deadline", program),
         )
-    if status in _NOT_FOUND or (status == 0 and not said):  # not even an error: no Python is so silent
+    if status in _NOT_FOUND or (status == 0 and not output):  # not even an error: no Python is so silent
         return HostError(
             "host_python_missing",
             f"{program.host} cannot run {program.python}: {last}",
             next_command=_next("host_python_old", program),
         )
     error = HostError("host_script", f"{program.module} ended with status {status} on {program.host}: {last}")
-    error.__cause__ = HostTraceback(said) if said else None
+    error.__cause__ = HostTraceback(output) if output else None
     return error
 
 
@@ -137,15 +137,15 @@ def _reported(program: Program, error: dict[str, Any]) -> DeployError:
     elif code == "host_script":
         message = f"{program.module} failed on {program.host}: {message}"
     kind = _KINDS.get(code, HostError)
-    found = kind(
+    reported = kind(
         code,
         message if code in _TOLD else f"{program.host}: {message}",
         next_command=_next(code, program),
         program=program.module,
     )
     if text := error.get("traceback"):
-        found.__cause__ = HostTraceback(text)
-    return found
+        reported.__cause__ = HostTraceback(text)
+    return reported
 
 
 def _next(code: str, program: Program) -> str | None:

@@ -18,15 +18,17 @@ class TransportFault(Exception):
     """A fault below SSH while connecting: nothing was asked of the host yet, so it may be tried again."""
 
 
-def meaning(error: BaseException, hop: Hop, through: str | None, offers: Offers, said: str) -> BaseException:
+def meaning(
+    error: BaseException, hop: Hop, through: str | None, offers: Offers, printed: str
+) -> BaseException:
     """An error for the person, or a TransportFault.
 
-    `through` names the jump host before this hop; `said` is what a ProxyCommand printed.
+    `through` names the jump host before this hop; `printed` is what a ProxyCommand said.
     """
     if isinstance(error, HostError):
         return error
     if isinstance(error, AuthFailure) and not _was_judged(error):
-        return TransportFault(said or "the connection broke during authentication")
+        return TransportFault(printed or "the connection broke during authentication")
     if isinstance(error, AuthenticationException):
         return auth_refused(hop, offers, "")
     if isinstance(error, ChannelException):
@@ -40,7 +42,7 @@ def meaning(error: BaseException, hop: Hop, through: str | None, offers: Offers,
     if isinstance(error, TimeoutError):
         return unreachable(hop, through, "timed out")
     if isinstance(error, (SSHException, OSError, EOFError)):
-        return TransportFault(said or _plain(error))
+        return TransportFault(printed or _plain(error))
     return error
 
 

@@ -19,7 +19,7 @@ class Carrier:
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
 
-    def said(self) -> str:
+    def last_words(self) -> str:
         """What the carrier itself says about its end."""
         return ""
 
@@ -43,7 +43,7 @@ class ProxyProgram(Carrier):
                 start_new_session=True,
             )
 
-    def said(self) -> str:
+    def last_words(self) -> str:
         self._errors.seek(0)
         return self._errors.read().decode(errors="replace").strip()[-300:]
 

@@ -98,15 +98,15 @@ def read_options(text: str) -> dict[str, list[str]]:
 def from_options(options: SshOptions, target: Target, environment: Mapping[str, str]) -> Resolved:
     """The settings that matter here, with ssh's defaults, tokens and `~` expanded."""
 
-    def one(name: str, default: str = "") -> str:
+    def first(name: str, default: str = "") -> str:
         return options.get(name, [default])[0]
 
-    hostname = one("hostname", target.host)
-    user = one("user") or target.user or getpass.getuser()
-    port = int(one("port") or target.port or 22)
+    hostname = first("hostname", target.host)
+    user = first("user") or target.user or getpass.getuser()
+    port = int(first("port") or target.port or 22)
     home = environment.get("HOME") or str(Path.home())
     local = socket.gethostname()
-    alias = _unless_none(one("hostkeyalias"))
+    alias = _unless_none(first("hostkeyalias"))
     tokens = {
         "%": "%",
         "d": home,
@@ -127,26 +127,26 @@ def from_options(options: SshOptions, target: Target, environment: Mapping[str, 
     def paths(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(path(text.strip('"')) for text in texts if _unless_none(text))
 
-    command = _unless_none(one("proxycommand"))
-    jump = _unless_none(one("proxyjump"))
-    timeout = one("connecttimeout", "none")
+    command = _unless_none(first("proxycommand"))
+    jump = _unless_none(first("proxyjump"))
+    timeout = first("connecttimeout", "none")
     return Resolved(
         hostname=hostname,
         port=port,
         user=user,
         identity_files=paths(options.get("identityfile", _DEFAULT_KEYS)),
         certificate_files=paths(options.get("certificatefile", ())),
-        identities_only=one("identitiesonly") in _YES,
-        identity_agent=_agent(one("identityagent", "SSH_AUTH_SOCK"), environment, path),
+        identities_only=first("identitiesonly") in _YES,
+        identity_agent=_agent(first("identityagent", "SSH_AUTH_SOCK"), environment, path),
         proxy_jump=tuple(hop.strip() for hop in jump.split(",")) if jump else (),
         proxy_command=_replace_tokens(command, tokens) if command else None,
-        user_known_hosts=paths(one("userknownhostsfile", _DEFAULT_USER_FILES).split()),
-        global_known_hosts=paths(one("globalknownhostsfile", _DEFAULT_GLOBAL_FILES).split()),
+        user_known_hosts=paths(first("userknownhostsfile", _DEFAULT_USER_FILES).split()),
+        global_known_hosts=paths(first("globalknownhostsfile", _DEFAULT_GLOBAL_FILES).split()),
         host_key_alias=alias.lower() if alias else None,
-        hash_known_hosts=one("hashknownhosts") in _YES,
-        strict_host_key_checking=_strictness(one("stricthostkeychecking", "ask")),
+        hash_known_hosts=first("hashknownhosts") in _YES,
+        strict_host_key_checking=_strictness(first("stricthostkeychecking", "ask")),
         connect_timeout=float(timeout) if timeout.isdigit() and int(timeout) else None,
-        server_alive_interval=int(one("serveraliveinterval", "0") or 0),
+        server_alive_interval=int(first("serveraliveinterval", "0") or 0),
     )
 
 
@@ -192,8 +192,8 @@ def _ask_ssh(ssh: str, target: Target, ssh_config: str | None) -> SshOptions:
     except subprocess.TimeoutExpired:
         raise _broken(target, f"ssh -G did not answer within {_ASKING_TIMEOUT:g} s") from None
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip() or f"ssh -G ended with {done.returncode}"
-        raise _broken(target, said.splitlines()[-1])
+        reason = done.stderr.decode(errors="replace").strip() or f"ssh -G ended with {done.returncode}"
+        raise _broken(target, reason.splitlines()[-1])
     return read_options(done.stdout.decode("utf-8", "surrogateescape"))
 
 
@@ -211,10 +211,10 @@ def _ask_paramiko(target: Target, ssh_config: str | None) -> SshOptions:
             if ssh_config is not None or file.is_file():
                 with file.open() as lines:
                     config.parse(lines)
-        found = config.lookup(target.host)
+        settings = config.lookup(target.host)
     except (ConfigParseError, OSError) as error:
         raise _broken(target, str(error)) from None
-    return {name: value if isinstance(value, list) else [value] for name, value in found.items()}
+    return {name: value if isinstance(value, list) else [value] for name, value in settings.items()}
 
 
 def _broken(target: Target, reason: str) -> UsageError:

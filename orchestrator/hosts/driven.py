@@ -97,9 +97,9 @@ class DrivenHost(Host):
         """Waits for a command that is running in the shell only as long as its pipes live."""
         shell, self._shell = self._shell, None
         runner, self._runner = self._runner, None
-        for one in (shell, runner):
-            if one is not None:
-                one.close()
+        for session in (shell, runner):
+            if session is not None:
+                session.close()
 
     def _interpreter(self, installed_beside: str | None) -> str:
         python = installed_beside or self.python

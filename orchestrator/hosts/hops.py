@@ -105,9 +105,9 @@ def _open(hop: Hop, gateway: OpenHop | None, accepted: Sequence[str], timeout: f
         if not _transport(opened).is_authenticated():
             raise auth_refused(hop, offers, "a second factor is asked for")
     except BaseException as error:
-        said = opened.carrier.said() if opened.carrier else ""
+        printed = opened.carrier.last_words() if opened.carrier else ""
         opened.close()
-        raise meaning(error, hop, gateway.name if gateway else None, offers, said) from None
+        raise meaning(error, hop, gateway.name if gateway else None, offers, printed) from None
     _transport(opened).set_keepalive(resolved.server_alive_interval or _KEEPALIVE)
     return opened
 

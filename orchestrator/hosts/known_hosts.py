@@ -44,14 +44,14 @@ class Entry:
 
     def names(self, host: str) -> bool:
         """Whether the line is about `host` (a name, or `[name]:port`)."""
-        found = False
+        named = False
         for pattern in self.patterns:
             negated = pattern.startswith("!")
             if _matches(pattern.removeprefix("!"), host):
                 if negated:
                     return False
-                found = True
-        return found
+                named = True
+        return named
 
 
 def read_files(files: Iterable[str]) -> tuple[Entry, ...]:

@@ -51,5 +51,5 @@ def _route(
     return (*_route(jump, before or None, resolve, left - 1), hop)
 
 
-def _same(one: Resolved, other: Resolved) -> bool:
-    return (one.hostname, one.port, one.user) == (other.hostname, other.port, other.user)
+def _same(hop: Resolved, other: Resolved) -> bool:
+    return (hop.hostname, hop.port, hop.user) == (other.hostname, other.port, other.user)

@@ -113,11 +113,11 @@ class Shell:
 
     def _lost(self, err: Framed, until: float) -> HostError:
         status = self._pipes.status(until)
-        said = err.bytes().decode(errors="replace").strip()[-500:]
+        output = err.bytes().decode(errors="replace").strip()[-500:]
         return HostError(
             "shell_lost",
             f"The shell on {self._host} ended with status {status} in the middle of a command"
-            f"{': ' + said if said else ''}.",
+            f"{': ' + output if output else ''}.",
         )
 
     def close(self) -> None:

@@ -128,13 +128,13 @@ def _source(module: str) -> str:
 @functools.cache
 def _imported(text: str) -> tuple[str, ...]:
     """The modules of this package that a module imports; most are imported by many, and parsed once."""
-    found: list[str] = []
+    modules: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
             tail = (node.module or "")[len(PACKAGE) + 1 :]
             room = tail in ROOMS
-            found += [f"{tail}.{alias.name}" for alias in node.names] if room else [tail]
-    return tuple(found)
+            modules += [f"{tail}.{alias.name}" for alias in node.names] if room else [tail]
+    return tuple(modules)
 
 
 @functools.cache

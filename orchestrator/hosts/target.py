@@ -47,8 +47,8 @@ def parse_target(text: str) -> Target:
     for word, unsafe in ((user, _UNSAFE_USER), (host, _UNSAFE_HOST)):
         if word.startswith("-"):
             raise _refused(text, "ssh would take a leading '-' for an option")
-        if found := unsafe.search(word):
-            raise _refused(text, f"{found.group()!r} cannot stand in it")
+        if sign := unsafe.search(word):
+            raise _refused(text, f"{sign.group()!r} cannot stand in it")
     return Target(text, user or None, host, port)
 
 

@@ -64,8 +64,8 @@ def judge(entries: Sequence[Entry], resolved: Resolved, key: HostKey) -> Judgeme
 def preferred_types(entries: Sequence[Entry], resolved: Resolved) -> tuple[str, ...]:
     """The types of the keys that are known for a host: asked for first, so that they can be compared."""
     names = {resolved.key_name} | ({resolved.hostname} if resolved.host_key_alias is None else set())
-    found = [entry.key.kind for entry in entries if not entry.marker and any(map(entry.names, names))]
-    return tuple(dict.fromkeys(found))
+    kinds = [entry.key.kind for entry in entries if not entry.marker and any(map(entry.names, names))]
+    return tuple(dict.fromkeys(kinds))
 
 
 def check(resolved: Resolved, key: HostKey, accepted: Sequence[str]) -> None:

@@ -262,24 +262,24 @@ class Box:
     def _shared(self) -> list[str]:
         """Names in /dev/shm of this box: the stand-in engine writes its home folder into them, so that nobody has to guess."""
         mark = str(self.home).encode()
-        found = []
+        names = []
         for path in Path("/dev/shm").iterdir():
             with contextlib.suppress(OSError):
                 if path.is_file() and not path.is_symlink() and _begins(path, mark):
-                    found.append(path.name)
-        return found
+                    names.append(path.name)
+        return names
 
     def _end_strays(self) -> None:
         """End what still runs with the home folder of this box, such as a download that was left to itself."""
         mark = f"HOME={self.home}".encode()
-        for pid, one in procs.processes().items():
+        for pid, process in procs.processes().items():
             if (
-                one.alive
+                process.alive
                 and pid != os.getpid()
                 and mark in procs.read_bytes(f"/proc/{pid}/environ").split(b"\0")
             ):
                 with contextlib.suppress(PermissionError):
-                    procs.send(one, signal.SIGKILL)
+                    procs.send(process, signal.SIGKILL)
 
 
 def _begins(path: Path, mark: bytes) -> bool:

@@ -36,13 +36,13 @@ def uuid(card: int) -> str:
 def held() -> list[tuple[int, int, int, str]]:
     """(card, pid, MiB, name) of every living process that noted itself."""
     folder = os.environ.get("STAND_IN_CARDS", "")
-    found = []
+    processes = []
     for note in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         number = note.partition("-")[0]
         fields = text(os.path.join(folder, note)).split() if number.isdecimal() else []
         if len(fields) == 3 and alive(fields[0]):
-            found.append((int(number), int(fields[0]), int(fields[1]), fields[2]))
-    return found
+            processes.append((int(number), int(fields[0]), int(fields[1]), fields[2]))
+    return processes
 
 
 def alive(pid: str) -> bool:
@@ -75,8 +75,8 @@ def query(fields: list[str]) -> None:
 
 def processes(fields: list[str]) -> None:
     for card, pid, mib, name in held():
-        told = {"gpu_uuid": uuid(card), "pid": str(pid), "process_name": name, "used_gpu_memory": str(mib)}
-        print(", ".join(told.get(field, "[N/A]") for field in fields))
+        values = {"gpu_uuid": uuid(card), "pid": str(pid), "process_name": name, "used_gpu_memory": str(mib)}
+        print(", ".join(values.get(field, "[N/A]") for field in fields))
 
 
 def matrix() -> None:

@@ -74,8 +74,8 @@ def make(
 def _series(base: Path, own: Path) -> str:
     if base == own:
         return f"{sys.version_info[0]}.{sys.version_info[1]}"
-    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
-    return subprocess.run([base, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
+    program = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return subprocess.run([base, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _engine(packages: Path, version: str) -> None:

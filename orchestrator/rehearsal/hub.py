@@ -189,26 +189,26 @@ class _Handler(BaseHTTPRequestHandler):
     def _sibling(self, folder: Path, name: str) -> dict[str, Any]:
         path = folder / name
         size = self.hub.claim.get(name, path.stat().st_size)
-        found: dict[str, Any] = {"rfilename": name, "size": size, "blobId": _blob(path)}
+        sibling: dict[str, Any] = {"rfilename": name, "size": size, "blobId": _blob(path)}
         if name.endswith(LARGE):
-            found["lfs"] = {
+            sibling["lfs"] = {
                 "sha256": _digest(path, "sha256"),
                 "size": size,
                 "pointerSize": 134,
             }
-        return found
+        return sibling
 
     def _entry(self, folder: Path, name: str) -> dict[str, Any]:
         path = folder / name
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "type": "file",
             "path": name,
             "size": path.stat().st_size,
             "oid": _blob(path),
         }
         if name.endswith(LARGE):
-            found["lfs"] = {"oid": _digest(path, "sha256"), "size": path.stat().st_size, "pointerSize": 134}
-        return found
+            entry["lfs"] = {"oid": _digest(path, "sha256"), "size": path.stat().st_size, "pointerSize": 134}
+        return entry
 
     def _resolve(self, repository: str, revision: str, name: str) -> None:
         folder, commit = self._repository(repository, revision)

@@ -110,7 +110,7 @@ class SshServer:
         transport = paramiko.Transport(connection)
         transport.banner_timeout = _BANNER_SECONDS
         transport.add_server_key(self.host_key)
-        self._transports = [one for one in self._transports if one.is_alive()] + [transport]
+        self._transports = [living for living in self._transports if living.is_alive()] + [transport]
         # an event makes this return at once: a client that never speaks must not hold up the others
         transport.start_server(event=threading.Event(), server=Session(self))
 

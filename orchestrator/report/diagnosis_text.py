@@ -21,42 +21,42 @@ HEADLINES = {
 }
 
 
-def diagnosis_lines(found: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
+def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
     command that packs the log for whoever is asked next."""
-    verdict, words = HEADLINES[found.verdict]
-    out = _entry(verdict, words, role="bad" if found.verdict in FAILED else "good")
-    if found.root_cause:
-        where = ", ".join(filter(None, [found.root_cause.process, f"{file}:{found.root_cause.line}"]))
-        same = f", same in {len(found.folded.processes)} more" if found.folded.processes else ""
+    verdict, words = HEADLINES[diagnosis.verdict]
+    out = _entry(verdict, words, role="bad" if diagnosis.verdict in FAILED else "good")
+    if diagnosis.root_cause:
+        where = ", ".join(filter(None, [diagnosis.root_cause.process, f"{file}:{diagnosis.root_cause.line}"]))
+        same = f", same in {len(diagnosis.folded.processes)} more" if diagnosis.folded.processes else ""
         out += _entry(
-            "last words" if found.verdict == "hang" else "root cause",
-            condensed(found.root_cause.text),
+            "last words" if diagnosis.verdict == "hang" else "root cause",
+            condensed(diagnosis.root_cause.text),
             limit=8,
             role="bad",
         ) + _entry("", where + same)
-    if found.finding:
-        certain = "" if found.finding.confidence == "certain" else " (likely)"
-        out += _entry("why", found.finding.explanation or found.finding.title)
-        out += _entry("patch", f"{found.finding.patch}{certain}: {found.finding.title}")
-    if found.remedy:
-        for action in found.remedy.actions:
+    if diagnosis.finding:
+        certain = "" if diagnosis.finding.confidence == "certain" else " (likely)"
+        out += _entry("why", diagnosis.finding.explanation or diagnosis.finding.title)
+        out += _entry("patch", f"{diagnosis.finding.patch}{certain}: {diagnosis.finding.title}")
+    if diagnosis.remedy:
+        for action in diagnosis.remedy.actions:
             undoing = "reversible" if action.kind in SETTINGS else "cannot be undone"
-            how = f"automatic, {undoing}" if found.remedy.automatic else "yours to decide"
+            how = f"automatic, {undoing}" if diagnosis.remedy.automatic else "yours to decide"
             out += _entry("remedy", f"{_sentence(action)} ({how})", role="strong")
-        cost = found.remedy.ways[0].cost if found.remedy.ways else ""
+        cost = diagnosis.remedy.ways[0].cost if diagnosis.remedy.ways else ""
         out += _entry("cost", cost) if cost else []
-        for advice in found.remedy.advice:
+        for advice in diagnosis.remedy.advice:
             out += _entry("advice", advice)
-    shown_already = found.root_cause.line if found.root_cause else None
-    if found.folded.lines:
-        out += _entry("folded", f"{found.folded.lines} lines only repeat it or follow from it")
-    for evidence in found.evidence:
+    shown_already = diagnosis.root_cause.line if diagnosis.root_cause else None
+    if diagnosis.folded.lines:
+        out += _entry("folded", f"{diagnosis.folded.lines} lines only repeat it or follow from it")
+    for evidence in diagnosis.evidence:
         if evidence.line != shown_already:
             out += _entry("evidence", f"line {evidence.line}: {evidence.text}", limit=2)
-    if found.finding is None and found.verdict in ("unknown_fault", "hang"):
+    if diagnosis.finding is None and diagnosis.verdict in ("unknown_fault", "hang"):
         out += _entry("ruled out", f"{known} patches were asked and none recognises it")
-    if found.verdict == "unknown_fault":
+    if diagnosis.verdict == "unknown_fault":
         out += _entry("next", f"no remedy is known; change nothing on a guess. {packing}")
     return out
 

@@ -18,9 +18,9 @@ def error_lines(error: DeployError, next_command: str, host: str = "", *, stop: 
 
     `stop` is the command that ends what is left alive."""
     where = f"{host}: " if host and host not in error.message else ""
-    told = f"deploy: {where}{error.message}"
+    message = f"deploy: {where}{error.message}"
     # only a file's mistakes come in several lines; in what a host said a line end could forge a line of ours
-    parts = told.split("\n") if isinstance(error, UsageError) else [told]
+    parts = message.split("\n") if isinstance(error, UsageError) else [message]
     texts = [plain(line) for part in parts for line in wrapped([], part, WIDTH)]
     if texts[0] == "deploy:":  # a path that is longer than the line
         texts[:2] = [" ".join(texts[:2])]
@@ -48,14 +48,14 @@ def living(left: Mapping[str, Any]) -> str:
     count = f"{len(processes)} process{'es' if len(processes) > 1 else ''}"
     how = f"launch {launch} goes on with {count}" if left["supervised"] else f"launch {launch} left {count}"
     holding = f" holding {_memory(cards)}" if cards else ""
-    named = [_process(one) for one in processes[:NAMED]]
+    named = [_process(process) for process in processes[:NAMED]]
     more = f", and {len(processes) - NAMED} more" if len(processes) > NAMED else ""
     return f"{how}{holding}: {', '.join(named)}{more}"
 
 
-def _process(one: Mapping[str, Any]) -> str:
-    memory = f" ({one['gpu_mib']:,} MiB)" if one["gpu_mib"] else ""
-    return f"pid {one['pid']} {one['name']}{memory}"
+def _process(process: Mapping[str, Any]) -> str:
+    memory = f" ({process['gpu_mib']:,} MiB)" if process["gpu_mib"] else ""
+    return f"pid {process['pid']} {process['name']}{memory}"
 
 
 def _memory(cards: Mapping[str, int]) -> str:

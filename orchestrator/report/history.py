@@ -66,7 +66,7 @@ def _revert(record: JournalRecord) -> str:
 
 def _stop(record: JournalRecord) -> str:
     ended, removed = _list(record.get("ended")), _list(record.get("shm_removed"))
-    left = [f"pid {one.get('pid')} ({one.get('name')})" for one in _records(record.get("left"))]
+    left = [f"pid {process.get('pid')} ({process.get('name')})" for process in _records(record.get("left"))]
     others = f"; {', '.join(left)} had its log open and lived on" if left else ""
     done = f"{_count(ended, 'process', 'processes')} ended, {_count(removed, 'shared-memory file')} removed"
     return done + others
@@ -78,27 +78,29 @@ def _stop_failed(record: JournalRecord) -> str:
 
 def _clean(record: JournalRecord) -> str:
     """What became of each thing that was to be cleaned (`on_host/programs/cleanup.py`)."""
-    told = []
+    parts = []
     for name, done in _mapping(record.get("what")).items():
         label = str(name).replace("_", " ")
         if "seconds" in _mapping(done):
-            told.append(f"{label}: waited {done['seconds']} s, {_holders(done)}")
+            parts.append(f"{label}: waited {done['seconds']} s, {_holders(done)}")
             continue
         removed, kept = (_list(_mapping(done).get(key)) for key in ("removed", "kept"))
         stays = f", {len(kept)} kept" if kept else ""
-        told.append(f"{label}: {', '.join(map(str, removed)) or 'nothing'} removed{stays}")
-    return "; ".join(told) or "nothing"
+        parts.append(f"{label}: {', '.join(map(str, removed)) or 'nothing'} removed{stays}")
+    return "; ".join(parts) or "nothing"
 
 
 def _holders(done: Mapping[str, Any]) -> str:
-    holders = [f"pid {one.get('pid')} ({one.get('command')})" for one in _records(done.get("holders"))]
+    holders = [
+        f"pid {process.get('pid')} ({process.get('command')})" for process in _records(done.get("holders"))
+    ]
     return f"memory is held by {', '.join(holders)}" if holders else "nobody holds memory"
 
 
 def _discard(record: JournalRecord) -> str:
-    files = [str(one) for one in _list(record.get("files"))]
+    files = [str(name) for name in _list(record.get("files"))]
     kept = _records(record.get("kept"))
-    stays = f"; {', '.join(str(one.get('path')) for one in kept)} stayed" if kept else ""
+    stays = f"; {', '.join(str(file.get('path')) for file in kept)} stayed" if kept else ""
     return (
         f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again{stays}"
     )
@@ -111,12 +113,12 @@ def _consent(record: JournalRecord) -> str:
 
 def _pairs(record: Mapping[str, Any]) -> str:
     """What this program has no words for: "count 3, files 2 items"."""
-    told = []
+    pairs = []
     for key, value in record.items():
         if isinstance(value, (list, dict)):
             value = _count(list(value), "item")
-        told.append(f"{str(key).replace('_', ' ')} {value}")
-    return ", ".join(told)
+        pairs.append(f"{str(key).replace('_', ' ')} {value}")
+    return ", ".join(pairs)
 
 
 DETAILS: Mapping[str, tuple[Callable[[JournalRecord], str], Style]] = {
@@ -129,8 +131,8 @@ DETAILS: Mapping[str, tuple[Callable[[JournalRecord], str], Style]] = {
 }
 
 
-def _count(items: Sequence[object], one: str, several: str = "") -> str:
-    return f"{len(items)} {one if len(items) == 1 else several or f'{one}s'}"
+def _count(items: Sequence[object], singular: str, plural: str = "") -> str:
+    return f"{len(items)} {singular if len(items) == 1 else plural or f'{singular}s'}"
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -142,7 +144,7 @@ def _list(value: object) -> list[Any]:
 
 
 def _records(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in _list(value) if isinstance(one, Mapping)]
+    return [item for item in _list(value) if isinstance(item, Mapping)]
 
 
 def _when(record: JournalRecord) -> str:

@@ -49,8 +49,8 @@ def _inert(text: str) -> str:
     return _ACTING.sub(_written_out, _COLOUR.sub("", text))
 
 
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _written_out(sign: re.Match[str]) -> str:
+    code = ord(sign[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 

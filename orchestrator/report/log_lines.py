@@ -58,7 +58,7 @@ class LogLines:
     def due(self) -> list[StyledLine]:
         """What was held for long enough."""
         old = self._clock() - HOLD_SECONDS
-        return self._release(sum(1 for one in self._held if one.since <= old))
+        return self._release(sum(1 for held in self._held if held.since <= old))
 
     def end(self) -> list[StyledLine]:
         """Everything that is left, a last line without an end included."""
@@ -80,11 +80,11 @@ class LogLines:
         if count <= 0:
             return []
         out, self._held = self._held[:count], self._held[count:]
-        for one in out:
-            key = _key(one.line)
-            if self._known.get(key) is one:
+        for held in out:
+            key = _key(held.line)
+            if self._known.get(key) is held:
                 del self._known[key]
-        return [self._shown(one) for one in out]
+        return [self._shown(held) for held in out]
 
     def _shown(self, held: _Held) -> StyledLine:
         line = held.line

@@ -38,7 +38,7 @@ def finding(
     `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
     """
     change = decision.change
-    found = diagnosis.finding
+    recognised = diagnosis.finding
     words = {
         "cause": "",
         "where": "",
@@ -55,16 +55,16 @@ def finding(
         words["where"] = f"{root.process or 'the launcher'}, launch {launch}, {log_name}:{root.line}"
         if others := len(diagnosis.folded.processes):
             words["where"] += f", same in {others + 1}"
-    if found is not None:
-        likely = "likely: " if found.confidence == "likely" else ""
-        words["why"] = likely + " ".join((found.explanation or found.title).split())
+    if recognised is not None:
+        likely = "likely: " if recognised.confidence == "likely" else ""
+        words["why"] = likely + " ".join((recognised.explanation or recognised.title).split())
     elif decision.pending:
         words["why"] = "not known; it may well not come again, and nothing was changed"
         words["remedy"] = decision.reason
     else:
         words["why"] = f"{'not known' if root else 'the log names no fault'}; nothing was changed"
-        asked = "1 patch was asked and does not recognise it"
-        words["ruled_out"] = asked if known == 1 else f"{known} patches were asked and none recognises it"
+        single = "1 patch was asked and does not recognise it"
+        words["ruled_out"] = single if known == 1 else f"{known} patches were asked and none recognises it"
         if diagnosis.folded.lines:
             words["ruled_out"] += (
                 f"; {diagnosis.folded.lines} lines of the log only repeat it or follow from it"
@@ -73,9 +73,9 @@ def finding(
         automatic = "automatic, " if not change.consents else ""
         words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
         words["cost"] = decision.cost
-    elif found is not None:
-        told = ". ".join(text for text in (decision.reason, decision.advice) if text)
-        words["remedy"] = told if decision.pending else f"none: {told}"
+    elif recognised is not None:
+        advice = ". ".join(text for text in (decision.reason, decision.advice) if text)
+        words["remedy"] = advice if decision.pending else f"none: {advice}"
     return words
 
 
@@ -109,9 +109,9 @@ def condensed(cause: str) -> str:
     nearest = min((len(reasons) for reasons in wrong.values()), default=0)
     close = [f"{name}: [{', '.join(why)}]" for name, why in wrong.items() if len(why) == nearest]
     objected = {reason.removesuffix(" not supported") for why in wrong.values() for reason in why}
-    asked = [f"{key}={value}" for key, value in refusal.config.items() if key in objected]
+    values = [f"{key}={value}" for key, value in refusal.config.items() if key in objected]
     head, _, _ = cause.partition(" with ")
-    return " ... ".join([head, *asked, *close])
+    return " ... ".join([head, *values, *close])
 
 
 def _row(head: str, text: str, role: Style = "") -> list[StyledLine]:

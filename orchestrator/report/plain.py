@@ -46,7 +46,7 @@ class PlainLines:
         self._lock = threading.RLock()
         self._ticker = Ticker(self.tick, 0.1)
         self._spoke: dict[str, float] = {}
-        self._said: dict[int, _Said] = {}
+        self._announced: dict[int, _Announced] = {}
 
     def __enter__(self) -> PlainLines:
         self._ticker.start()
@@ -74,11 +74,11 @@ class PlainLines:
         with self._lock:
             now = self._clock()
             for going in self._under_way.all():
-                said = self._said.setdefault(id(going), _Said(going))
-                if now >= said.due(self._spoke[going.host]):
-                    self._write(going.host, said.line(now, prefix_of(going.host, self._several_hosts)))
+                announced = self._announced.setdefault(id(going), _Announced(going))
+                if now >= announced.due(self._spoke[going.host]):
+                    self._write(going.host, announced.line(now, prefix_of(going.host, self._several_hosts)))
             known = {id(going) for going in self._under_way.all()}
-            self._said = {key: said for key, said in self._said.items() if key in known}
+            self._announced = {key: announced for key, announced in self._announced.items() if key in known}
 
     def _write(self, host: str, lines: list[StyledLine]) -> None:
         if lines:
@@ -87,8 +87,8 @@ class PlainLines:
             self._spoke[host] = self._clock()
 
 
-class _Said:
-    """What was said of one wait, and when it is due again."""
+class _Announced:
+    """What was told of one wait, and when it is due again."""
 
     def __init__(self, going: Going) -> None:
         self._going = going

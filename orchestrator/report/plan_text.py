@@ -23,10 +23,10 @@ def summary(plan: Plan) -> list[str]:
     """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns."""
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
-    for one in plan.options.environment:
-        if one.reason:
-            label = "nccl" if one.name.startswith("NCCL_") else "env"
-            lines += wrap(f"  {label:<11}", f"{one.name}={one.shown}   {one.reason}")
+    for variable in plan.options.environment:
+        if variable.reason:
+            label = "nccl" if variable.name.startswith("NCCL_") else "env"
+            lines += wrap(f"  {label:<11}", f"{variable.name}={variable.shown}   {variable.reason}")
     for change in plan.changes:
         lines += wrap(
             "  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}"
@@ -70,7 +70,7 @@ def whole(course: Course) -> list[str]:
         if change.diff:
             lines += ["", *change.diff.splitlines()]
     lines += ["", "command"]
-    variables = [f"{one.name}={shlex.quote(one.shown)}" for one in plan.options.environment]
+    variables = [f"{variable.name}={shlex.quote(variable.shown)}" for variable in plan.options.environment]
     lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv)
     if course.lacking or course.refusals:
         lines.append("")

@@ -52,9 +52,9 @@ def _processes(members: list[Mapping[str, Any]]) -> list[StyledLine]:
     if not members:
         return []
     lines: list[StyledLine] = [[], [(f"  {'pid':>8}  {'memory':>12}  process", "dim")]]
-    for one in members:
-        size = f"{(one['rss_bytes'] or 0) / 2**20:,.0f} MiB"
-        lines.append([(f"  {one['pid']:>8}  {size:>12}  {visible(str(one['name']))}", "")])
+    for process in members:
+        size = f"{(process['rss_bytes'] or 0) / 2**20:,.0f} MiB"
+        lines.append([(f"  {process['pid']:>8}  {size:>12}  {visible(str(process['name']))}", "")])
     return lines
 
 
@@ -62,10 +62,10 @@ def _patches(patches: list[Mapping[str, Any]], width: int) -> list[StyledLine]:
     if not patches:
         return []
     lines: list[StyledLine] = [[], [(f"  {'patch in force':<24}{'proven':<9}changed", "dim")]]
-    for one in patches:
-        proven = "yes" if one["confirmed"] else "not yet"
-        head: StyledLine = [(f"  {visible(str(one['patch'])):<24}{proven:<9}", "")]
-        lines += wrapped(head, ", ".join(one["files"]) or "options only", width)
+    for patch in patches:
+        proven = "yes" if patch["confirmed"] else "not yet"
+        head: StyledLine = [(f"  {visible(str(patch['patch'])):<24}{proven:<9}", "")]
+        lines += wrapped(head, ", ".join(patch["files"]) or "options only", width)
     return lines
 
 

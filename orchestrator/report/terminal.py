@@ -109,7 +109,7 @@ class Terminal:
                 self._redraw([])
 
     def _redraw(self, above: list[StyledLine]) -> None:
-        live = [self._going(one) for one in self._under_way.all()]
+        live = [self._going(going) for going in self._under_way.all()]
         room = max(10, self._console.width - 1)
         lines = [ansi(self._console, line, crop=room) for line in live[: max(1, self._console.height - 1)]]
         back = f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""

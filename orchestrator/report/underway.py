@@ -55,19 +55,19 @@ class CurrentSteps:
             if event.data["state"] == "started":
                 going.append(Going(event.host, event.step, event.text, now, event.data.get("limit")))
             else:
-                going[:] = [one for one in going if one.step != event.step]
+                going[:] = [step for step in going if step.step != event.step]
         elif event.kind == "progress":
-            for one in going:
-                if one.step == event.step:
-                    self._further(one, event, now)
+            for step in going:
+                if step.step == event.step:
+                    self._further(step, event, now)
 
-    def _further(self, one: Going, event: Event, now: float) -> None:
-        one.text = event.text or one.text
+    def _further(self, step: Going, event: Event, now: float) -> None:
+        step.text = event.text or step.text
         if "waited" in event.data and "eta" not in event.data:  # only says that nothing changed
             return
         eta = event.data.get("eta")
-        one.part = fraction(event.data)
-        one.eta, one.eta_at = (None if eta is None or one.part == 1.0 else float(eta)), now
+        step.part = fraction(event.data)
+        step.eta, step.eta_at = (None if eta is None or step.part == 1.0 else float(eta)), now
 
     def of(self, host: str) -> Going | None:
         going = self._going.get(host)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.cli.typed import told
+from orchestrator.cli.typed import as_typed
 
 
 def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,4 +45,4 @@ def test_a_password_in_ssh_config_is_not_repeated(tmp_path: Path, capsys: pytest
     ],
 )
 def test_told(typed: list[str], shown: str) -> None:
-    assert told(typed) == shown
+    assert as_typed(typed) == shown

@@ -180,18 +180,18 @@ class Handler(BaseHTTPRequestHandler):
             )
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if not self._allowed():
             return
-        if asked.get("model") != self.server.settings.served:
-            message = f"The model `{asked.get('model')}` does not exist."
+        if request.get("model") != self.server.settings.served:
+            message = f"The model `{request.get('model')}` does not exist."
             self._answer(404, {"error": {"message": message, "type": "NotFoundError"}})
         elif not self.server.complete():
             self._answer(500, {"error": {"message": DEAD, "type": "InternalServerError"}})
         elif self.path == "/v1/completions":
-            self._answer(200, completion(asked, {"text": " 4"}))
+            self._answer(200, completion(request, {"text": " 4"}))
         elif self.path == "/v1/chat/completions":
-            self._answer(200, completion(asked, {"message": {"role": "assistant", "content": "4"}}))
+            self._answer(200, completion(request, {"message": {"role": "assistant", "content": "4"}}))
         else:
             self._answer(404, {"detail": "Not Found"})
 
@@ -214,13 +214,13 @@ class Handler(BaseHTTPRequestHandler):
         raw(NAME, f'INFO:     {peer} - "{self.command} {self.path} HTTP/1.1" {status}')
 
 
-def completion(asked: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
+def completion(request: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
     """The one answer that this stand-in knows, in as many tokens as it may have."""
-    tokens = min(int(asked.get("max_tokens") or 16), 16)
+    tokens = min(int(request.get("max_tokens") or 16), 16)
     return {
         "id": f"cmpl-{os.urandom(8).hex()}",
         "object": "text_completion",
-        "model": asked["model"],
+        "model": request["model"],
         "choices": [{"index": 0, **choice, "finish_reason": "length"}],
         "usage": {"prompt_tokens": 4, "completion_tokens": tokens, "total_tokens": 4 + tokens},
     }

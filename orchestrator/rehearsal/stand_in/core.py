@@ -127,8 +127,8 @@ class Core:
         for rank, pid in sorted(self._pids.items()):
             hit = f"WorkerProc hit an exception.\n{traceback(frames.REQUEST, text)}"
             say(f"Worker_TP{rank}", "ERROR", "multiproc_executor.py:868", hit, pid)
-        told = f"RuntimeError: Worker failed with error '{ILLEGAL}', please check the stack trace above for the root cause"
-        fatal = f"EngineCore encountered a fatal error.\n{traceback(frames.BUSY, told)}"
+        error = f"RuntimeError: Worker failed with error '{ILLEGAL}', please check the stack trace above for the root cause"
+        fatal = f"EngineCore encountered a fatal error.\n{traceback(frames.BUSY, error)}"
         say(NAME, "ERROR", "core.py:1015", fatal)
         self._end()
 

@@ -20,15 +20,15 @@ BLOCK_TOKENS = 16
 
 def arguments(argv: Sequence[str]) -> dict[str, str | bool]:
     """Options by name with underscores, as vLLM's own parser spells them; a bare option is True."""
-    found: dict[str, str | bool] = {}
+    options: dict[str, str | bool] = {}
     for at, item in enumerate(argv):
         if not item.startswith("--"):
             continue
         name, equals, value = item[2:].partition("=")
         following = argv[at + 1] if at + 1 < len(argv) else "--"
         bare = True if following.startswith("--") else following
-        found[name.replace("-", "_")] = value if equals else bare
-    return found
+        options[name.replace("-", "_")] = value if equals else bare
+    return options
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class StandInSettings:
 
     @property
     def text(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.config.get("text_config") or self.config
-        return found
+        settings: Mapping[str, Any] = self.config.get("text_config") or self.config
+        return settings
 
     @property
     def context(self) -> int:
@@ -140,18 +140,18 @@ def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:
         raise ValueError(
             "NVFP4 quantization requires the following fields in hf_quant_config.json: ['kv_cache_quant_algo']"
         )
-    asked = (
+    scheme = (
         legacy.get("kv_cache_scheme")
         or block.get("kv_cache_scheme")
         or legacy.get("kv_cache_quant_algo")
         or block.get("kv_cache_quant_algo")
     )
-    return "fp8_e4m3" if method.startswith("modelopt") and _is_fp8(asked) else "auto"
+    return "fp8_e4m3" if method.startswith("modelopt") and _is_fp8(scheme) else "auto"
 
 
-def _is_fp8(asked: object) -> bool:
+def _is_fp8(scheme: object) -> bool:
     """Anything else is warned about and taken for auto."""
-    if isinstance(asked, dict):
-        known = (asked.get("dynamic"), asked.get("num_bits"), asked.get("type"))
+    if isinstance(scheme, dict):
+        known = (scheme.get("dynamic"), scheme.get("num_bits"), scheme.get("type"))
         return known == (False, 8, "float")
-    return isinstance(asked, str) and asked.lower() == "fp8"
+    return isinstance(scheme, str) and scheme.lower() == "fp8"

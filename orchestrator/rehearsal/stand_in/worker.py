@@ -125,11 +125,11 @@ class Worker:
         if fault == "shm-full":
             head, pid = os.uname().nodename, os.getpid()
             segment = f"nccl-shm-recv-{os.urandom(6).hex()}-0-{rank}-{(rank + 1) % self._settings.ranks}"
-            told = (
+            warnings = (
                 "include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device",
                 f"include/shm.h:48 NCCL WARN Error while creating shared memory segment {segment} (size 9637888)",
             )
-            emit("".join(f"{head}:{pid}:{pid} [{rank}] {text}\n" for text in told))
+            emit("".join(f"{head}:{pid}:{pid} [{rank}] {text}\n" for text in warnings))
             self._fail(frames.NCCL, NCCL_ERROR)
 
     def _let_the_other_in(self) -> None:
