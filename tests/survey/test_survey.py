@@ -13,8 +13,12 @@ from orchestrator.base.errors import HostError
 from orchestrator.hosts.local import LocalHost
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.shape import Setting
+from orchestrator.programs.inspect_checkpoint import Inspected
+from orchestrator.survey.checkpoint import Checkpoint, checkpoint
 from orchestrator.survey.journal import History
-from orchestrator.survey.survey import Observed, checkpoint, describe, observe, survey
+from orchestrator.survey.observed import Observed, observe
+from orchestrator.survey.status import describe
+from orchestrator.survey.survey import survey
 
 FOUND = {
     "exists": True,
@@ -25,8 +29,15 @@ FOUND = {
     "unreadable": {},
     "index": None,
     "manifest": None,
-    "disk": {"free_bytes": 1},
+    "disk": {"free_bytes": 1, "total_bytes": 2},
+    "writable": True,
+    "symlinks": {},
+    "code": None,
 }
+
+
+def found(**more: Any) -> Checkpoint:
+    return checkpoint(Inspected.model_validate({**FOUND, **more}))
 
 
 @pytest.mark.parametrize(
@@ -36,22 +47,22 @@ FOUND = {
 )
 def test_a_config_that_says_nothing_is_broken_and_not_absent(content: bytes) -> None:
     configs = {"config.json": base64.b64encode(content).decode()}
-    found = checkpoint({**FOUND, "configs": configs})
-    assert (dict(found.configs), found.unusable) == ({}, {"config.json": "is no JSON object"})
+    there = found(configs=configs)
+    assert (dict(there.configs), there.unusable) == ({}, {"config.json": "is no JSON object"})
 
 
 def test_a_config_that_was_not_read_is_not_absent_either() -> None:
-    found = checkpoint({**FOUND, "unreadable": {"a.json": "is a folder, not a regular file"}})
-    assert found.unusable == {"a.json": "is a folder, not a regular file"}
+    there = found(unreadable={"a.json": "is a folder, not a regular file"})
+    assert there.unusable == {"a.json": "is a folder, not a regular file"}
 
 
 def test_a_byte_order_mark_is_named_since_no_engine_reads_past_it() -> None:
     content = '{"a": 1}'.encode("utf-8-sig")
     with pytest.raises(json.JSONDecodeError, match="BOM"):
         json.loads(content.decode())  # as vLLM and transformers read it
-    found = checkpoint({**FOUND, "configs": {"config.json": base64.b64encode(content).decode()}})
-    assert dict(found.configs) == {}
-    assert found.unusable == {"config.json": "begins with a byte order mark, at which every engine stops"}
+    there = found(configs={"config.json": base64.b64encode(content).decode()})
+    assert dict(there.configs) == {}
+    assert there.unusable == {"config.json": "begins with a byte order mark, at which every engine stops"}
 
 
 class Asked(LocalHost):
@@ -108,10 +119,19 @@ QUIET: Mapping[str, Any] = {
 }
 
 
+PROCESS = {"alive": False, "pid": 1, "started_at": None, "members": [], "exit_code": None}
+LISTENER = {"ours": False, "pid": None, "command": None, "user": None, "since": None}
+
+
 def observed(**answer: Any) -> tuple[Observed, History]:
     kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
     with Answered() as host:
-        host.answer = {**QUIET, **answer}
+        whole = {
+            name: {**shape, **answer[name]}
+            for name, shape in (("process", PROCESS), ("listener", LISTENER))
+            if answer.get(name)
+        }
+        host.answer = {**QUIET, **answer, **whole}
         return observe(host, kimi)
 
 
@@ -137,7 +157,7 @@ def test_a_record_that_says_nothing_is_kept_for_people_to_see() -> None:
         ({}, [], "never launched"),
         ({"launch": 1, "process": {"alive": True}}, [], "starting"),
         ({"launch": 1, "process": {"alive": True}}, ["failed"], "running, not healthy"),
-        ({"launch": 1, "process": {"alive": False, "members": [{"pid": 3}]}}, ["failed"], "dead, orphans alive"),
+        ({"launch": 1, "process": {"alive": False, "members": [{"pid": 3, "name": "x", "rss_bytes": 1}]}}, ["failed"], "dead, orphans alive"),
         ({"launch": 1, "process": {"alive": False, "members": []}}, ["failed"], "dead"),
         ({"launch": 1, "process": {"alive": False, "members": []}}, ["stopped"], "stopped"),
         ({"launch": 1, "process": None, "listener": {"ours": True}}, [], "starting"),
