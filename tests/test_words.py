@@ -12,7 +12,6 @@ import orchestrator
 PACKAGE = Path(orchestrator.__file__).parent
 TWICE: dict[str, str] = {
     "Path": "as type checkers know it, for programs that are shipped one by one",
-    "Consent": "patches may ask for some of those that there are",
 }
 """Names that stand twice, each with the reason."""
 
