@@ -36,7 +36,7 @@ class Job:
     @property
     def name(self) -> str:
         """Under which state, lock and journal are kept on the host."""
-        return self.playbook.name
+        return self.playbook.instance
 
     @property
     def consents(self) -> tuple[str, ...]:

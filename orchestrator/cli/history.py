@@ -34,7 +34,7 @@ def history(options: SharedOptions) -> int:
             for record in records:
                 click.echo(json_line({"host": deployment.job.host.name, **record}))
             return 0
-        title = f"{deployment.job.playbook.name} on {deployment.job.host.name}"
+        title = f"{deployment.job.name} on {deployment.job.host.name}"
         if not records:
             click.echo(passage(f"{title}: nothing was done yet"))
             return 0

@@ -27,6 +27,7 @@ class SharedOptions:
     engine_args: tuple[str, ...]
     env: tuple[str, ...]
     model_dir: str | None
+    name: str | None
     vllm_version: str | None
     json: bool
     verbose: bool
@@ -50,6 +51,10 @@ SHARED = (
     click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more vLLM argument"),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
     click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
+    click.option(
+        "--name", metavar="NAME", callback=values.name,
+        help="the deployment's name on the host, instead of the playbook's: several live side by side",
+    ),
     click.option(
         "--vllm-version", "--vllm", metavar="VERSION", callback=values.version,
         help="take this for the host's vLLM version",

@@ -179,6 +179,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
         engine_args=(),
         env=(),
         model_dir=None,
+        name=None,
         vllm_version=None,
         json=as_json,
         verbose=False,

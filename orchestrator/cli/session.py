@@ -114,6 +114,8 @@ def find_playbook(options: SharedOptions) -> Playbook:
     except UsageError as error:
         error.known.setdefault("playbook", options.playbook)
         raise
+    if options.name:
+        playbook = playbook.as_instance(options.name)
     _know_secrets(playbook, options.hosts)
     if _source(playbook) != _source(written):
         kept = tuple(consent for consent in playbook.consents if consent != "trust-remote-code")

@@ -50,6 +50,7 @@ def again(options: SharedOptions, host: str) -> str:
         ("--patches", options.patches),
         ("--ssh-config", (options.ssh_config,) if options.ssh_config else ()),
         ("--model-dir", (options.model_dir,) if options.model_dir else ()),
+        ("--name", (options.name,) if options.name else ()),
         ("--set", options.settings),
         ("--engine-arg", options.engine_args),
         ("--env", options.env),

@@ -55,6 +55,13 @@ def version(ctx: click.Context, _: click.Parameter, text: str | None) -> str | N
     return text
 
 
+def name(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
+    """The name of a deployment, which is a folder's on the host."""
+    if text is not None and not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", text):
+        raise _refused(ctx, "--name", text, "a-z, 0-9, '.', '_' and '-', at most 64, not a sign first")
+    return text
+
+
 def compute_cap(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
     """A compute capability as patches ask for it."""
     if text and not re.fullmatch(r"[0-9]{1,3}\.[0-9]{1,3}", text):

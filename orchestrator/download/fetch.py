@@ -36,7 +36,7 @@ def fetch(job: Job, found: Survey) -> Fetched:
     playbook = job.playbook
     endpoint = _endpoint(playbook)
     source = Source(
-        playbook=playbook.name,
+        playbook=job.name,
         host=job.host.name,
         repository=playbook.model.repository,
         folder=found.checkpoint.folder,

@@ -94,6 +94,7 @@ class Plan:
         return {
             "host": self.host,
             "playbook": self.playbook.name,
+            "name": self.playbook.instance,
             "engine": {
                 "kind": self.playbook.engine.kind,
                 "version": self.version,

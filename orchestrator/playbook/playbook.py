@@ -54,6 +54,12 @@ class Playbook(Shape):
     """The file that it was read from."""
     _options: frozenset[tuple[str, ...]] = PrivateAttr(frozenset())
     """The keys that options of this command set."""
+    _instance: str | None = PrivateAttr(None)
+
+    @property
+    def instance(self) -> str:
+        """The name of the deployment: under it a host keeps state, lock and journal. The playbook's own, unless told."""
+        return self._instance or self.name
 
     @property
     def served_name(self) -> str:
@@ -95,6 +101,12 @@ class Playbook(Shape):
             place = place[part] if isinstance(place, Mapping) else getattr(place, part)
         return "playbook"
 
+    def as_instance(self, name: str) -> Playbook:
+        """The playbook for a deployment of another name, beside others of the same playbook."""
+        named = self.model_copy()
+        named._instance = name
+        return named
+
     def in_folder(self, folder: str) -> Playbook:
         """The playbook with its checkpoint in a folder that an option names."""
         checkpoint = self.checkpoint.model_copy(update={"folder": folder})
@@ -135,6 +147,7 @@ class Playbook(Shape):
         data = apply_overrides(self.model_dump(exclude_unset=True), overrides)
         changed = Playbook.model_validate(data)
         changed._options = self._options.union(item.path for item in overrides)
+        changed._instance = self._instance
         return changed
 
 

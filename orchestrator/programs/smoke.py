@@ -28,7 +28,7 @@ class Complete(Request[Completion]):
 
     host: str
     port: int
-    model: str | None
+    model: str
     api_key: str | None = secret(None)
     prompt: str
     max_tokens: int

@@ -41,7 +41,7 @@ def _title(plan: Plan) -> list[str]:
     name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
     gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
     engine = f"{plan.playbook.engine.kind} {plan.version}" if plan.version else "no engine"
-    title = f"{plan.playbook.name} on {plan.host}"
+    title = f"{plan.playbook.instance} on {plan.host}"
     whole = f"{title}   {gpus}   {engine}"
     return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]
 

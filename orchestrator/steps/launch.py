@@ -20,7 +20,7 @@ class LaunchStep(Step):
 
     @property
     def effects(self) -> Effects:
-        state = f"~/.local/state/deploy/{self.plan.playbook.name}"
+        state = f"~/.local/state/deploy/{self.plan.playbook.instance}"
         return Effects(
             (f"start the engine under nohup, log and identity in {state}",),
             files=(state,),

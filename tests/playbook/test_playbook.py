@@ -284,3 +284,10 @@ def test_a_name_that_none_can_have(name: str) -> None:
         playbook.find(name, (shipped("playbooks"),))
     assert caught.value.code == "unknown_playbook"
     assert "\n" not in caught.value.message
+
+
+def test_a_deployment_has_the_playbooks_name_unless_told() -> None:
+    given = playbook.load(CASES / "base.yaml")
+    other = given.as_instance("other").with_overrides(["port=8001"]).in_folder("/m")
+    assert (given.instance, other.instance, other.name) == ("base", "other", "base")
+    assert other.served_name == given.served_name

@@ -48,6 +48,7 @@ def test_nothing_was_ever_started(deployments: Deployments) -> None:
         "journal": [],
         "machine": machine_id(),
         "boot_id": boot_id(),
+        "turn": "",
     }
     assert not deployments.folder().parent.exists()
 
