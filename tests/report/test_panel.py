@@ -10,7 +10,7 @@ from orchestrator.diagnosis.verdict import Diagnosis, Folded, Remedy, RootCause
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
-from orchestrator.plan.change import answering
+from orchestrator.plan.change import worked_out
 from orchestrator.remedy.choose import Decision
 from orchestrator.report.diagnosis_text import diagnosis_lines
 from orchestrator.report.panel import LONGEST_CAUSE, LONGEST_DIFF, condensed, finding, panel_text
@@ -85,7 +85,7 @@ def test_what_cannot_be_put_back_is_not_called_reversible(
 ) -> None:
     proposed = tuple(ProposedAction(kind=kind, name=name, op=op, value="1") for kind, name, op in actions)
     patch = Patch(id="x", title="x", category="other", match=(Match(pattern="x"),), advice=("a",))
-    change = answering(ProposedWay(actions=proposed), patch, cause="", configs={})
+    change = worked_out(ProposedWay(actions=proposed), patch, why="finding", evidence="", configs={})
     told = finding(Diagnosis(verdict="fault"), Decision(change, ""), launch=1, log_name="vllm.log", known=1)
     assert told["remedy"] == f"x: {change.action} (automatic, {words})"
     remedy = Remedy(automatic=True, actions=proposed, advice=())
