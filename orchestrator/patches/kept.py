@@ -30,7 +30,7 @@ _JUDGES = (
     "engines/command_line.py", "engines/rules.py",
     "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
-    "patches/formula.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
+    "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
     "patches/steps.py", "patches/wanted.py", "patches/when.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""

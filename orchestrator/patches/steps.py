@@ -8,20 +8,29 @@ each part may go on, and whether the next letter decides between them. `(a+)+$` 
 from __future__ import annotations
 
 import re
-import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from orchestrator.patches.letters import (
+    ANY,
+    BEYOND,
+    CATEGORIES,
+    DIGIT,
+    DONE,
+    END,
+    NEWLINE,
+    OTHER,
+    SPACE,
+    WORD,
+    Letters,
+    alike,
+    periods,
+    set_of,
+)
 from orchestrator.patches.literals import constants, parser
 
-Letters = int
-"""A set of letters as bits: ASCII each by itself, the others by kind; where a text ends, where a match is complete."""
-_DIGIT, _WORD, _SPACE, _OTHER, _END, _DONE = (1 << bit for bit in range(128, 134))
-_BEYOND = _DIGIT | _WORD | _SPACE | _OTHER
-_ANY: Letters = ((1 << 128) - 1) | _BEYOND
-_NEWLINE: Letters = 1 << ord("\n")
 _FAR = 48
 """Letters of a word that are looked at to tell how close to each other it may stand."""
 _GROUP = 3.0
@@ -29,21 +38,6 @@ _GROUP = 3.0
 _COUNTLESS = 1e18
 
 
-def _ascii(letters: str) -> Letters:
-    return sum(1 << ord(letter) for letter in set(letters))
-
-
-_CATEGORIES: dict[Any, Letters] = {
-    constants.CATEGORY_DIGIT: _ascii(string.digits) | _DIGIT,
-    constants.CATEGORY_WORD: _ascii(string.ascii_letters + string.digits + "_") | _DIGIT | _WORD,
-    constants.CATEGORY_SPACE: _ascii(" \t\n\r\f\v\x1c\x1d\x1e\x1f") | _SPACE,
-    constants.CATEGORY_NOT_DIGIT: _ANY & ~_ascii(string.digits) & ~_DIGIT,
-    constants.CATEGORY_NOT_WORD: _ANY
-    & ~_ascii(string.ascii_letters + string.digits + "_")
-    & ~_DIGIT
-    & ~_WORD,
-    constants.CATEGORY_NOT_SPACE: _ANY & ~_ascii(" \t\n\r\f\v\x1c\x1d\x1e\x1f") & ~_SPACE,
-}
 _SINGLE = (constants.LITERAL, constants.NOT_LITERAL, constants.ANY, constants.IN)
 _GREEDY_OR_LAZY = (constants.MAX_REPEAT, constants.MIN_REPEAT)
 _POSSESSIVE = getattr(constants, "POSSESSIVE_REPEAT", None)
@@ -97,14 +91,14 @@ class _Judge:
         """The steps of a search, which tries every place."""
         items, tail = _needed(items)
         # a match is complete without its tail, which is therefore gone through once
-        once = self.length + sum(self._item(kind, value, _DONE).total for kind, value in tail)
+        once = self.length + sum(self._item(kind, value, DONE).total for kind, value in tail)
         anchors = [constants.AT_BEGINNING_STRING] + (
             [] if self.flags & re.MULTILINE else [constants.AT_BEGINNING]
         )
         if items and items[0][0] is constants.AT and items[0][1] in anchors:
-            return once + self.length + self.sequence(items, _DONE).total
+            return once + self.length + self.sequence(items, DONE).total
         tried, begun = self.begun(items, self.length)
-        return once + tried + begun * self.sequence(items, _DONE).total
+        return once + tried + begun * self.sequence(items, DONE).total
 
     def sequence(self, items: Items, follow: Letters) -> _Cost:
         """One part after the other; `follow` is what may come behind them."""
@@ -135,13 +129,13 @@ class _Judge:
         if kind in _GREEDY_OR_LAZY:
             return self._repeat(value, follow)
         if kind is _POSSESSIVE:
-            return _Cost(1, self._repeat(value, _DONE).total)
+            return _Cost(1, self._repeat(value, DONE).total)
         if kind is _ATOMIC:
-            return _Cost(1, self.sequence(list(value), _DONE).total)
+            return _Cost(1, self.sequence(list(value), DONE).total)
         if kind in (constants.ASSERT, constants.ASSERT_NOT):
             if value[0] < 0 and len(set(value[1].getwidth())) > 1:
                 raise re.error("look-behind requires fixed-width pattern")
-            return _Cost(1, self.sequence(list(value[1]), _DONE).total)
+            return _Cost(1, self.sequence(list(value[1]), DONE).total)
         if kind is constants.GROUPREF_EXISTS:
             return self._branch([list(branch or ()) for branch in value[1:]], follow)
         return _Cost(1, min(self.length, self.widths[value][1]) if kind is constants.GROUPREF else 1)
@@ -174,7 +168,7 @@ class _Judge:
         costs = [self.sequence(branch, follow) for branch in branches]
         words = [self.leading(branch) for branch in branches]
         tried = _GROUP * len(costs)
-        if not any(_alike(one, other) for at, one in enumerate(words) for other in words[at + 1 :]):
+        if not any(alike(one, other) for at, one in enumerate(words) for other in words[at + 1 :]):
             # the letters decide which one it is
             steps, scan = max(cost.steps for cost in costs), max(cost.scan for cost in costs)
             return _Cost(max(cost.ways for cost in costs), tried + steps, scan)
@@ -198,7 +192,7 @@ class _Judge:
                 span + 1, sum(begun for _, begun in tries)
             )
         word = self.leading(items)
-        places = [span + 1, *(span / period + 1 for period in _periods(tuple(word)))]
+        places = [span + 1, *(span / period + 1 for period in periods(tuple(word)))]
         return sum(places), places[-1]
 
     def leading(self, items: Items) -> list[Letters]:
@@ -245,7 +239,7 @@ class _Judge:
         asked = False
         for kind, value in items:
             if kind is constants.AT and value in (constants.AT_END, constants.AT_END_STRING):
-                return letters | _NEWLINE | _END
+                return letters | NEWLINE | END
             if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
                 asked = True
                 continue
@@ -254,7 +248,7 @@ class _Judge:
             if not may_be_empty:
                 return letters
         # a condition at the very end may fail anywhere
-        return letters | (_ANY if asked and follow & _DONE else follow)
+        return letters | (ANY if asked and follow & DONE else follow)
 
     def _first_of(self, kind: Any, value: Any) -> tuple[Letters, bool]:
         if kind in _SINGLE:
@@ -271,21 +265,21 @@ class _Judge:
             return self.first(list(value[2]), 0), value[0] == 0 or value[2].getwidth()[0] == 0
         if kind is _ATOMIC:
             return self.first(list(value), 0), value.getwidth()[0] == 0
-        return _ANY, True
+        return ANY, True
 
     def _letters(self, kind: Any, value: Any) -> Letters:
         if kind is constants.ANY:
-            return _ANY if self.flags & re.DOTALL else _ANY & ~_NEWLINE
+            return ANY if self.flags & re.DOTALL else ANY & ~NEWLINE
         if kind is constants.LITERAL:
             return self._of_letter(value)
         if kind is constants.NOT_LITERAL:
-            return _ANY & ~(self._of_letter(value) & ~_BEYOND)
+            return ANY & ~(self._of_letter(value) & ~BEYOND)
         letters, negated = 0, False
         for inner, what in value:
             if inner is constants.NEGATE:
                 negated = True
             elif inner is constants.CATEGORY:
-                letters |= _CATEGORIES[what]
+                letters |= CATEGORIES[what]
             elif inner is constants.RANGE:
                 letters |= self._of_range(*what)
             else:
@@ -296,30 +290,24 @@ class _Judge:
         whole = 0
         for inner, what in value:
             if inner is constants.CATEGORY:
-                whole |= _CATEGORIES[what] & _BEYOND
-        return _ANY & ~(letters & ~_BEYOND) & ~whole
+                whole |= CATEGORIES[what] & BEYOND
+        return ANY & ~(letters & ~BEYOND) & ~whole
 
     def _of_letter(self, code: int) -> Letters:
         letter = chr(code)
         if self.flags & re.IGNORECASE and letter.isalpha():
             # beyond ASCII there are other forms of i, k and s
-            others = _WORD if code >= 128 or letter in "iIkKsS" else 0
+            others = WORD if code >= 128 or letter in "iIkKsS" else 0
             both = f"{letter.lower()}{letter.upper()}"
-            return _ascii("".join(each for each in both if ord(each) < 128)) | others
+            return set_of("".join(each for each in both if ord(each) < 128)) | others
         if code < 128:
             return 1 << code
         return (
-            _DIGIT
-            if letter.isdigit()
-            else _WORD
-            if letter.isalnum()
-            else _SPACE
-            if letter.isspace()
-            else _OTHER
+            DIGIT if letter.isdigit() else WORD if letter.isalnum() else SPACE if letter.isspace() else OTHER
         )
 
     def _of_range(self, low: int, high: int) -> Letters:
-        letters = _BEYOND if high >= 128 else 0
+        letters = BEYOND if high >= 128 else 0
         for code in range(low, min(high, 127) + 1):
             letters |= self._of_letter(code)
         return letters
@@ -339,20 +327,3 @@ def _needed(items: Items) -> tuple[Items, Items]:
             return [*items[:at], (kind, (value[0], value[0], value[2]))], items[at:]
         return items[: at + 1], items[at + 1 :]
     return [], items
-
-
-def _alike(one: Sequence[Letters], other: Sequence[Letters]) -> bool:
-    """Whether both words may stand at one place."""
-    return all(mine & its for mine, its in zip(one, other, strict=False))
-
-
-@cache
-def _periods(word: tuple[Letters, ...]) -> tuple[int, ...]:
-    """Of the beginnings of a word, one letter long to whole: how many letters lie between two places of it at least."""
-    periods: list[int] = []
-    for shift in range(1, len(word) + 1):
-        same = 0
-        while shift + same < len(word) and word[shift + same] & word[same]:
-            same += 1
-        periods += [shift] * (shift + same - len(periods))
-    return tuple(periods)

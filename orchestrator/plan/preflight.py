@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from orchestrator.base.errors import DeployError, PreflightRefused
@@ -13,6 +12,7 @@ from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
+from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
@@ -81,8 +81,9 @@ def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:
     asked = survey.facts.of(engine.FACT)
     if isinstance(asked, Unknown) and asked.code != "no_engine":
         return None
-    python = shlex.quote(asked.executable if isinstance(asked, InstalledEngine) else playbook.engine.python)
-    return f"{python} -m pip install {shlex.quote(f'{playbook.kind.package.distributions[0]}{playbook.engine.version}')}  # on {host}"
+    python = asked.executable if isinstance(asked, InstalledEngine) else playbook.engine.python
+    wanted = f"{playbook.kind.package.distributions[0]}{playbook.engine.version}"
+    return f"{program((python, '-m', 'pip', 'install', wanted))}  # on {host}"
 
 
 def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:

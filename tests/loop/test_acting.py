@@ -117,7 +117,7 @@ def test_a_missing_consent_keeps_a_run_from_it_where_nobody_can_be_asked() -> No
     error = Acting(asked).objection(planned)
     assert error is not None
     assert (error.code, error.exit_code) == ("consent_missing", 4)
-    assert error.next_command == f"{{command}} --consent {next(iter(planned.lacking))}"
+    assert error.known["consent"] == next(iter(planned.lacking))
     asked = without_consents(ask=lambda question: True)
     assert Acting(asked).objection(planned_for(asked)) is None
 
@@ -136,7 +136,7 @@ def test_a_consent_that_a_person_gives_makes_what_was_planned_old() -> None:
     assert acting._stands(planned, acting.job, Free())  # type: ignore[arg-type]
 
 
-def test_a_shared_port_is_told_with_what_to_type_for_this_deployment() -> None:
+def test_a_shared_port_is_an_objection() -> None:
     shared = replace(
         NEVER_LAUNCHED, launch=1, members=({"pid": 1, "name": "x"},), listener={"ours": False, "pid": 2}
     )
@@ -144,4 +144,3 @@ def test_a_shared_port_is_told_with_what_to_type_for_this_deployment() -> None:
     error = Acting(job()).objection(course(job(), plan, "up"))
     assert error is not None
     assert error.code == "port_shared"
-    assert error.next_command == "deploy stop kimi-k2.5 --host gpu7    (then up again with --set port=PORT)"

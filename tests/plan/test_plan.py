@@ -229,7 +229,10 @@ def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
 @pytest.mark.parametrize(
     ("asked", "following"),
     [
-        (Unknown("no_engine", "none"), "'~/ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7"),
+        (
+            Unknown("no_engine", "none"),
+            "\"$HOME\"/'ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7",
+        ),
         (Unknown("no_engine_python", "no such file"), "deploy kimi --set engine.python=PATH"),
         (Unknown("engine_python", "no Python"), "deploy kimi --set engine.python=PATH"),
     ],
