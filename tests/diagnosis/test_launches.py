@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.diagnosis.launches import Following, Launch, last_launch
+from orchestrator.diagnosis.launches import Following, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import cut, read
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
@@ -24,7 +24,7 @@ def failed(rank: int = 0, text: str = "ValueError: x") -> str:
     return "".join(f"{header}{line}\n" for line in said)
 
 
-def launch(log: str) -> Launch:
+def launch(log: str) -> LaunchLog:
     return last_launch(read(cut([log.encode()]), GRAMMAR), GRAMMAR)
 
 
