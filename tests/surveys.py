@@ -12,8 +12,14 @@ from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.source import Unknown
+from orchestrator.programs.inspect_checkpoint import Index
+from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.observe import Member, SharedMemory
+from orchestrator.programs.place import Endpoint
+from orchestrator.survey.checkpoint import Checkpoint
 from orchestrator.survey.journal import History, fold
-from orchestrator.survey.survey import Checkpoint, Observed, Survey
+from orchestrator.survey.observed import Observed
+from orchestrator.survey.survey import Survey
 
 CONFIG: dict[str, Any] = {
     "model_type": "kimi_k25",
@@ -59,20 +65,20 @@ NO_FILES = Checkpoint(
     manifest=None,
     free_bytes=2_000_000_000_000,
 )
-SHARDS = [f"model-{number:05d}-of-00119.safetensors" for number in range(1, 120)]
+SHARDS = tuple(f"model-{number:05d}-of-00119.safetensors" for number in range(1, 120))
 WHOLE = replace(
     NO_FILES,
     exists=True,
     owner_uid=1000,
     owned_by_us=True,
     configs=FILES,
-    index={
-        "total_size": 590_700_000_000,
-        "shards": SHARDS,
-        "present": SHARDS,
-        "missing": [],
-        "broken": False,
-    },
+    index=Index(
+        total_size=590_700_000_000,
+        shards=SHARDS,
+        present=SHARDS,
+        missing=(),
+        broken=False,
+    ),
 )
 NEVER_LAUNCHED = Observed(
     launch=None,
@@ -84,10 +90,18 @@ NEVER_LAUNCHED = Observed(
     health=None,
     models=(),
     listener=None,
-    endpoint={"host": "0.0.0.0", "port": 8000, "model": "kimi-k2.5"},
+    endpoint=Endpoint(host="0.0.0.0", port=8000, model="kimi-k2.5"),
     started_at=None,
-    shm={"entries": 0, "bytes": 0},
+    shm=SharedMemory(entries=0, bytes=0),
 )
+MEMBER = Member(pid=7, name="python3", rss_bytes=1)
+
+
+def listener(**more: Any) -> PortOwner:
+    """Somebody else's, unless told otherwise."""
+    return PortOwner.model_validate(
+        {"ours": False, "pid": None, "command": None, "user": None, "since": None, **more}
+    )
 
 
 def cards(count: int = 8, *, cap: str | None = "12.0", memory_mib: int | None = 97887) -> Gpus:

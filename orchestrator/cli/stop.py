@@ -35,8 +35,8 @@ def would_stop(deployment: Deployment) -> int:
     """Say which processes a stop would end."""
     members = deployment.ending().observed.members
     for member in members:
-        text = f"would end pid {member['pid']} ({member['name']})"
-        deployment.job.report.emit("note", text, pid=member["pid"])
+        text = f"would end pid {member.pid} ({member.name})"
+        deployment.job.report.emit("note", text, pid=member.pid)
     if not members:
         deployment.job.report.emit(
             "note", "nothing of this deployment lives; a stop would only clean shared memory"

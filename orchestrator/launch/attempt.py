@@ -21,7 +21,7 @@ from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.watch import Seen, Watch
 from orchestrator.plan.plan import Plan
-from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.playbook.endpoint import api_key
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
 from orchestrator.programs.smoke import Completion
@@ -85,7 +85,10 @@ class Attempt:
 
     def __enter__(self) -> Attempt:
         request = FollowLaunch(
-            **{**endpoint_of(self._job.playbook), **self._under_way.endpoint},
+            host=self._under_way.endpoint.host,
+            port=self._under_way.endpoint.port,
+            model=self._under_way.endpoint.model,
+            api_key=api_key(self._job.playbook),
             playbook=self._job.name,
             launch=self._under_way.launch,
             health_path=self._job.playbook.kind.server.health_path,

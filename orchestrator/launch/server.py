@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import shlex
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
-from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.playbook.endpoint import api_key, place_of
 from orchestrator.programs.ask import ask
 from orchestrator.programs.launch import StartLaunch
+from orchestrator.programs.place import Endpoint
 from orchestrator.programs.smoke import Complete, Completion
 from orchestrator.programs.stop import StopLaunch, Stopped
 
@@ -26,12 +25,12 @@ SMOKE_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class UnderWay:
-    """A launch to follow: its number, its log on the host (None where it is gone), {host, port, model}, and whether its
+    """A launch to follow: its number, its log on the host (None where it is gone), where it answers, and whether its
     server is known to have come up before this run found it: it listened there, or a completion came out of it once."""
 
     launch: int
     log: str | None
-    endpoint: Mapping[str, Any]
+    endpoint: Endpoint
     served: bool = False
 
 
@@ -44,7 +43,7 @@ class Server:
     def start(self, plan: Plan) -> UnderWay:
         """Start one launch; the engine goes on without this program."""
         secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
-        place = {key: value for key, value in endpoint_of(self._job.playbook).items() if key != "api_key"}
+        place = place_of(self._job.playbook)
         request = StartLaunch(
             playbook=self._job.name,
             launch_id=uuid.uuid4().hex,
@@ -54,16 +53,19 @@ class Server:
             unset=tuple(plan.options.removed),
             token_consent=plan.token_consent,
             log_name=self._job.playbook.kind.log_name,
-            note={"version": plan.version, "endpoint": place},
+            note={"version": plan.version, "endpoint": place.as_json()},
         )
         started = ask(self._job.host, request)
         return UnderWay(started.launch, started.log, place)
 
-    def complete(self, place: Mapping[str, Any], *, seconds: float = SMOKE_SECONDS) -> Completion:
-        """One real completion from {host, port, model} in so many seconds."""
+    def complete(self, place: Endpoint, *, seconds: float = SMOKE_SECONDS) -> Completion:
+        """One real completion from there in so many seconds."""
         smoke = self._job.playbook.smoke
         request = Complete(
-            **{**endpoint_of(self._job.playbook), **place},
+            host=place.host,
+            port=place.port,
+            model=place.model,
+            api_key=api_key(self._job.playbook),
             prompt=smoke.prompt,
             max_tokens=smoke.max_tokens,
             counter=self._job.playbook.kind.server.counter,

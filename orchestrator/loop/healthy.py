@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any
 
 from orchestrator.base.amounts import bracketed, duration
 from orchestrator.job import Job
-from orchestrator.playbook.endpoint import endpoint_of
+from orchestrator.playbook.endpoint import place_of
+from orchestrator.programs.place import Endpoint
 
 
-def tell_healthy(job: Job, *, running: Mapping[str, Any] | None = None) -> None:
+def tell_healthy(job: Job, *, running: Endpoint | None = None) -> None:
     """The closing lines; `running` is where a launch that was found in place answers."""
-    place = running or endpoint_of(job.playbook)
-    open_to_all = not ip_address(place["host"].replace("localhost", "127.0.0.1")).is_loopback
-    url = f"http://{bracketed(job.host.address if open_to_all else '127.0.0.1')}:{place['port']}/v1"
+    place = running or place_of(job.playbook)
+    open_to_all = not ip_address(place.host.replace("localhost", "127.0.0.1")).is_loopback
+    url = f"http://{bracketed(job.host.address if open_to_all else '127.0.0.1')}:{place.port}/v1"
     done = "nothing to do" if running else f"{duration(job.report.seconds)} in all"
-    lines = [f"healthy  {url}   model {place['model']}   {done}"]
+    lines = [f"healthy  {url}   model {place.model}   {done}"]
     if job.lasting:
         lines += [
             f"  follow  {job.command('logs')} -f",
             f"  undo    {job.command('revert')}",
             f"  stop    {job.command('stop')}",
         ]
-    data = {"healthy": True, "changed": running is None, "url": url, "model": place["model"]}
+    data: dict[str, Any] = {"healthy": True, "changed": running is None, "url": url, "model": place.model}
     job.report.emit("result", "\n".join(lines), **data)

@@ -17,12 +17,15 @@ from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal, Plan, differences, make_plan
+from orchestrator.programs.observe import Log
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.course import Course, course
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
 from orchestrator.survey.journal import History, was_healthy
-from orchestrator.survey.survey import Observed, Survey, describe, observe, survey
+from orchestrator.survey.observed import Observed, observe
+from orchestrator.survey.status import describe
+from orchestrator.survey.survey import Survey, survey
 
 DEADLINE_SECONDS = 30.0
 """How long one program on the host may take to answer (`Host.script`)."""
@@ -64,7 +67,7 @@ class Reading:
         observed, _ = self._observe(launch)
         log = self._log_of(observed, launch)
         start = "+1" if lines is None else str(lines)
-        stream = self.job.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log["path"]])
+        stream = self.job.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log.path])
         try:
             yield from stream.chunks()
         finally:
@@ -83,12 +86,12 @@ class Reading:
             version=self.job.wishes.vllm_version or (found.engine.version if found.engine else None),
             compute_cap=found.facts.compute_cap,
             gpus=len(found.facts.cards) or None,
-            idle_seconds=log.get("silent_seconds") if observed.alive else None,
+            idle_seconds=log.silent_seconds if observed.alive else None,
             arguments=arguments_of(tuple(command)) if command else None,
             ended=not observed.alive and of_its_own(observed.exit_code),
             served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
         )
-        stream = self.job.host.stream(["tail", "-c", "+1", "--", log["path"]])
+        stream = self.job.host.stream(["tail", "-c", "+1", "--", log.path])
         try:
             diagnosis = diagnose_log(
                 stream.chunks(),
@@ -98,9 +101,9 @@ class Reading:
             )
         finally:
             stream.close()
-        return diagnosis, str(log["path"])
+        return diagnosis, log.path
 
-    def _log_of(self, observed: Observed, launch: int | None) -> Mapping[str, Any]:
+    def _log_of(self, observed: Observed, launch: int | None) -> Log:
         if observed.log is None:
             raise UsageError(
                 "no_launch",

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.base.consents import Consent
 from orchestrator.base.frozen import Frozen
 from orchestrator.engines import registry
 from orchestrator.engines.command_line import abbreviates, canonical, leaves
@@ -33,7 +34,6 @@ TEMPLATE = re.compile(r"\{(\w+)\}")
 """A group of the pattern within a value; other braces are themselves."""
 TRUST = "trust-remote-code"
 ActionKind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
-Consent = Literal["trust-remote-code", "install", "listen-openly", "foreign-folder"]
 
 
 def _one_or_more(value: Any) -> Any:

@@ -27,6 +27,7 @@ from orchestrator.patches.files import files_of
 from orchestrator.patches.patch import Patch
 
 _JUDGES = (
+    "base/consents.py",
     "engines/command_line.py", "engines/rules.py",
     "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",

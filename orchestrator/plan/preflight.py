@@ -131,19 +131,19 @@ def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
 
 def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     owner = survey.observed.listener
-    if not owner or owner.get("ours"):
+    if not owner or owner.ours:
         return []
-    command = brief(str(owner.get("command")), LONGEST_COMMAND)
-    who = f"pid {owner.get('pid')} ({command}, user {owner.get('user')}, since {owner.get('since')})"
+    command = brief(str(owner.command), LONGEST_COMMAND)
+    who = f"pid {owner.pid} ({command}, user {owner.user}, since {owner.since})"
     if survey.observed.members:
-        shared = f"port {survey.observed.endpoint['port']} of launch {survey.observed.launch}"
+        shared = f"port {survey.observed.endpoint.port} of launch {survey.observed.launch}"
         return [
             PreflightRefused(
                 "port_shared",
                 f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
             )
         ]
-    other = owner.get("free_port") or (playbook.port + 1 if playbook.port < 65535 else 8000)
+    other = owner.free_port or (playbook.port + 1 if playbook.port < 65535 else 8000)
     return [
         PreflightRefused(
             "port_taken",

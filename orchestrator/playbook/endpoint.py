@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.place import Endpoint
 
 
-def endpoint_of(playbook: Playbook) -> dict[str, Any]:
-    """Where the engine answers on its host, with the key it asks for; only for a private channel if there is one."""
-    return {
-        "port": playbook.port,
-        "host": playbook.listen,
-        "model": playbook.served_name,
-        "api_key": api_key(playbook),
-    }
+def place_of(playbook: Playbook) -> Endpoint:
+    """Where the engine answers on its host."""
+    return Endpoint(host=playbook.listen, port=playbook.port, model=playbook.served_name)
 
 
 def api_key(playbook: Playbook) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.place import Endpoint
 from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value, secret
 
@@ -24,14 +25,6 @@ class Processes(Value):
     started_at: str | None
     members: tuple[Member, ...]
     exit_code: int | None
-
-
-class Endpoint(Value):
-    """Where a server is asked."""
-
-    host: str
-    port: int
-    model: str | None
 
 
 class Log(Value):

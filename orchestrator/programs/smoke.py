@@ -28,7 +28,7 @@ class Complete(Request[Completion]):
 
     host: str
     port: int
-    model: str
+    model: str | None
     api_key: str | None = secret(None)
     prompt: str
     max_tokens: int

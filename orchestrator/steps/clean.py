@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.launch.server import GRACE_SECONDS, Server
 from orchestrator.steps.step import Effects, Onward, Step, Work
-from orchestrator.survey.survey import Observed
+from orchestrator.survey.observed import Observed
 
 FAILED_GRACE_SECONDS = 1.0
 """Grace for an engine that has failed already: all that is left to do is to be gone."""
@@ -23,14 +23,12 @@ class Clean(Step):
 
     @property
     def effects(self) -> Effects:
-        members = self.observed.members
+        members, held = self.observed.members, self.observed.shm.entries
         ended = f"end {len(members)} processes of launch {self.observed.launch}, remove its shared memory"
         return Effects(
             (ended,),
-            files=(f"/dev/shm: {self.observed.shm['entries']} files",)
-            if self.observed.shm.get("entries")
-            else (),
-            ends=tuple(f"pid {member['pid']} ({member['name']})" for member in members),
+            files=(f"/dev/shm: {held} files",) if held else (),
+            ends=tuple(f"pid {member.pid} ({member.name})" for member in members),
         )
 
     def do(self, work: Work) -> Onward | None:

@@ -40,9 +40,8 @@ def under_way(survey: Survey) -> UnderWay | None:
     observed = survey.observed
     if observed.launch is None:
         return None
-    listens = bool(observed.listener and observed.listener["ours"])
-    served = listens or was_healthy(observed.journal, observed.launch)
-    return UnderWay(observed.launch, (observed.log or {}).get("path"), observed.endpoint, served)
+    served = observed.listens or was_healthy(observed.journal, observed.launch)
+    return UnderWay(observed.launch, observed.log.path if observed.log else None, observed.endpoint, served)
 
 
 def settled(failure: Failure | None, *, ours: bool) -> Failure | Onward | None:

@@ -2,108 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import codecs
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from orchestrator.base.errors import CheckpointError
-from orchestrator.checkpoint import json_spans
 from orchestrator.facts import engine, machine
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Asked
 from orchestrator.hosts.host import Host
-from orchestrator.playbook.endpoint import api_key, endpoint_of
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.survey.journal import History, Outcome, fold, sound
+from orchestrator.programs.ask import ask
+from orchestrator.programs.inspect_checkpoint import InspectCheckpoint
+from orchestrator.programs.look import Look
+from orchestrator.programs.read_facts import ReadFacts
+from orchestrator.survey.checkpoint import Checkpoint, checkpoint
+from orchestrator.survey.journal import History, Outcome
+from orchestrator.survey.observed import Observed, observed, question
 
 LOOK_SECONDS = 30.0
 FACTS_SECONDS = 60.0
 """How long the answer to a look may take, and how much longer where commands are asked for facts."""
-
-
-@dataclass(frozen=True)
-class Code:
-    """The Python that came with a checkpoint: sha256 by name, the other repositories that its configs name code of, and
-    whether all of it could be read."""
-
-    files: Mapping[str, str] = field(default_factory=dict)
-    elsewhere: tuple[str, ...] = ()
-    whole: bool = True
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """The checkpoint's folder on the host; `configs` are the bytes of its config files by name."""
-
-    exists: bool
-    folder: str
-    owner_uid: int | None
-    owned_by_us: bool
-    configs: Mapping[str, bytes]
-    broken: Mapping[str, str]
-    """Config files that are no JSON objects, and how that shows: nothing can be said about them."""
-    unreadable: Mapping[str, str]
-    """Config files that are there and cannot be read, and why."""
-    index: Mapping[str, Any] | None
-    manifest: Mapping[str, Any] | None
-    free_bytes: int
-    code: Code = Code()
-
-    @property
-    def unusable(self) -> dict[str, str]:
-        """Config files of which nothing can be told, and why: nothing may be planned as if they were not there."""
-        return {
-            **self.broken,
-            **self.unreadable,
-        }
-
-    @property
-    def shards(self) -> int | None:
-        """How many shards the index names."""
-        return len(self.index["shards"]) if self.index else None
-
-    @property
-    def missing(self) -> int | None:
-        """How many of them are not there."""
-        return len(self.index["missing"]) if self.index else None
-
-    @property
-    def weights_bytes(self) -> int | None:
-        return self.index["total_size"] if self.index else None
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The deployment's last launch: its processes, log and health."""
-
-    launch: int | None
-    alive: bool
-    members: tuple[Mapping[str, Any], ...]
-    exit_code: int | None
-    command: Mapping[str, Any] | None
-    log: Mapping[str, Any] | None
-    health: int | None
-    models: tuple[str, ...]
-    listener: Mapping[str, Any] | None
-    endpoint: Mapping[str, Any]
-    """Where it was asked: host, port and model of the launch that lives, else of the playbook."""
-    started_at: str | None
-    shm: Mapping[str, int]
-    journal: tuple[Mapping[str, Any], ...] = ()
-    """What was done on this machine, oldest first."""
-    turn: str | None = None
-    """The word in the lock when this was seen (`on_host/state/turns.py`); None where somebody was at work."""
-
-    @property
-    def serves(self) -> bool:
-        """Whether our own living launch answers and lists its model."""
-        ours = bool(self.listener and self.listener.get("ours"))
-        return self.alive and self.health == 200 and ours and self.endpoint["model"] in self.models
 
 
 @dataclass(frozen=True)
@@ -157,137 +76,18 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
     asked = Asked(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
-    request = {
-        "checkpoint": {"folder": playbook.folder, "playbook": playbook.instance},
-        "launch": _question(playbook, None),
-    }
-    if facts is None:
-        request["facts"] = questions(asked)
-    seen = host.script(
-        "look",
-        request,
-        deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS,
-        private=api_key(playbook) is not None,
+    request = Look(
+        checkpoint=InspectCheckpoint(folder=playbook.folder, playbook=playbook.instance),
+        launch=question(playbook),
+        facts=ReadFacts.model_validate(questions(asked)) if facts is None else None,
     )
-    observed, history = _observed(seen["launch"])
-    there = checkpoint(seen["checkpoint"])
+    looked = ask(host, request, deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS)
+    now, history = observed(looked.launch)
+    there = checkpoint(looked.checkpoint)
     return Survey(
-        facts=facts or read(seen["facts"], asked, own=[one["pid"] for one in observed.members]),
+        facts=facts or read(looked.facts or {}, asked, own=[member.pid for member in now.members]),
         checkpoint=there,
-        observed=observed,
+        observed=now,
         history=history.within(there.folder),
         fresh=facts is None,
     )
-
-
-def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
-    """The deployment as it is now, and its history, in one round trip."""
-    private = api_key(playbook) is not None
-    return _observed(host.script("observe", _question(playbook, launch), private=private))
-
-
-def _question(playbook: Playbook, launch: int | None) -> dict[str, Any]:
-    path = playbook.kind.server.health_path
-    return {**endpoint_of(playbook), "health_path": path, "playbook": playbook.instance, "launch": launch}
-
-
-def _observed(seen: Mapping[str, Any]) -> tuple[Observed, History]:
-    """The answer of `on_host/programs/observe.py` as values."""
-    process = seen["process"] or {}
-    observed = Observed(
-        launch=seen["launch"],
-        # The supervisor may be gone while the engine that it started still answers.
-        alive=bool(process.get("alive")) or bool((seen["listener"] or {}).get("ours")),
-        members=tuple(process.get("members", ())),
-        exit_code=process.get("exit_code"),
-        command=seen["command"],
-        log=seen["log"],
-        health=seen["health"],
-        models=tuple(seen["models"]),
-        listener=seen["listener"],
-        endpoint=seen["endpoint"],
-        started_at=process.get("started_at"),
-        shm=seen["shm"],
-        # a home folder shared between machines holds the records of all of them
-        journal=tuple(map(_told, (one for one in seen["journal"] if one.get("machine") == seen["machine"]))),
-        turn=seen["turn"],
-    )
-    return observed, fold(observed.journal)
-
-
-def _told(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record as every reader may take it: one that does not say what its action must is of no action known."""
-    if sound(record):
-        return record
-    return {"at": record.get("at"), "machine": record["machine"], "action": "unreadable", "record": record}
-
-
-def checkpoint(found: Mapping[str, Any]) -> Checkpoint:
-    """The answer of `on_host/programs/inspect_checkpoint.py` as a value."""
-    configs = {name: base64.b64decode(content) for name, content in found["configs"].items()}
-    broken = {name: flaw for name, content in configs.items() if (flaw := _flaw(content))}
-    code = found.get("code")
-    return Checkpoint(
-        exists=found["exists"],
-        folder=found["folder"],
-        owner_uid=found["owner_uid"],
-        owned_by_us=found["owned_by_us"],
-        configs={name: content for name, content in configs.items() if name not in broken},
-        broken=broken,
-        unreadable=found["unreadable"],
-        index=found["index"],
-        manifest=found["manifest"],
-        free_bytes=found["disk"]["free_bytes"],
-        code=Code(code["files"], tuple(code["elsewhere"]), code["whole"]) if code else Code(),
-    )
-
-
-def _flaw(content: bytes) -> str:
-    """Why an engine takes no configuration from it: vLLM and transformers read plain UTF-8; "" where they do."""
-    if content.startswith(codecs.BOM_UTF8):
-        return "begins with a byte order mark, at which every engine stops"
-    try:
-        found = json_spans.value(content, name="")
-    except CheckpointError:
-        found = None
-    return "" if isinstance(found, dict) else "is no JSON object"
-
-
-def describe(host: str, playbook: Playbook, observed: Observed, history: History) -> dict[str, Any]:
-    """What `deploy status --json` prints."""
-    outcome = history.outcome
-    return {
-        "host": host,
-        "playbook": playbook.name,
-        "name": playbook.instance,
-        "state": _state(observed, history),
-        "launch": observed.launch,
-        "started_at": observed.started_at,
-        "exit_code": observed.exit_code,
-        "members": list(observed.members),
-        "health": observed.health,
-        "models": list(observed.models),
-        "listener": observed.listener,
-        "shm": dict(observed.shm),
-        "log": observed.log,
-        "attempts": history.attempts,
-        "outcome": {"launch": outcome.launch, "result": outcome.result, "cause": outcome.cause}
-        if outcome
-        else None,
-        "patches": [
-            {"patch": one.patch, "confirmed": one.confirmed, "files": [file.name for file in one.files]}
-            for one in history.applied
-        ],
-    }
-
-
-def _state(observed: Observed, history: History) -> str:
-    if observed.launch is None:
-        return "never launched"
-    if observed.serves:
-        return "healthy"
-    if observed.alive:
-        return "starting" if history.outcome is None else "running, not healthy"
-    if observed.members:
-        return "dead, orphans alive"
-    return "stopped" if history.outcome and history.outcome.result == "stopped" else "dead"

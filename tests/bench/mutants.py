@@ -152,6 +152,8 @@ def run(room: str, file: Path, *, jobs: int, until: float, keep: Path) -> Result
             )
             with contextlib.suppress(subprocess.TimeoutExpired):
                 mutmut.wait(max(0.0, until - time.monotonic()))
+            if mutmut.poll():
+                print(f"{file}: mutmut gave up, {keep / name}.log says why", file=sys.stderr)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(mutmut.pid, signal.SIGKILL)
         result, survivors = read()

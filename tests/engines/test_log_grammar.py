@@ -7,7 +7,7 @@ import pytest
 from orchestrator.engines import registry
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches.literals import SHORTEST_WORD, words_of
-from tests.engines.sglang_log import SGLANG
+from tests.engines.second.sglang.log import SGLANG
 
 GRAMMARS = [*(registry.get(kind).log for kind in registry.kinds()), SGLANG]
 each_grammar = pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda grammar: grammar.kind)

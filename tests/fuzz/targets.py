@@ -37,9 +37,10 @@ from orchestrator.on_host.state import state
 from orchestrator.patches.catalogue import load_all
 from orchestrator.patches.patch import Patch
 from orchestrator.playbook import playbook
+from orchestrator.programs.inspect_checkpoint import Inspected
 from orchestrator.report import history
+from orchestrator.survey.checkpoint import checkpoint
 from orchestrator.survey.journal import fold, sound, usual_seconds
-from orchestrator.survey.survey import checkpoint
 from tests.kv_edits import plan_edits
 
 TESTS = Path(__file__).parents[1]
@@ -172,7 +173,7 @@ def described(data: bytes) -> None:
     (folder / "model.safetensors.index.json").write_bytes(index)
     told = inspect_checkpoint.main({"folder": str(folder)})
     json.dumps(told, allow_nan=False)
-    found = checkpoint(told)
+    found = checkpoint(Inspected.model_validate(told))
     verify.main({"folder": str(folder)})
     if "config.json" not in found.configs:
         return

@@ -17,7 +17,7 @@ from orchestrator.plan.plan import Wishes, make_plan
 from orchestrator.steps.course import Course, course
 from orchestrator.steps.step import Effects, Onward, Step, Work
 from tests.jobs import PATCHES, job
-from tests.surveys import NEVER_LAUNCHED, survey
+from tests.surveys import MEMBER, NEVER_LAUNCHED, listener, survey
 
 FAILED = Failure(1, Seen("exited"), Diagnosis(verdict="unknown_fault"))
 
@@ -137,9 +137,7 @@ def test_a_consent_that_a_person_gives_makes_what_was_planned_old() -> None:
 
 
 def test_a_shared_port_is_an_objection() -> None:
-    shared = replace(
-        NEVER_LAUNCHED, launch=1, members=({"pid": 1, "name": "x"},), listener={"ours": False, "pid": 2}
-    )
+    shared = replace(NEVER_LAUNCHED, launch=1, members=(MEMBER,), listener=listener(pid=2))
     plan = make_plan("gpu7", job().playbook, survey(observed=shared), job().wishes)
     error = Acting(job()).objection(course(job(), plan, "up"))
     assert error is not None

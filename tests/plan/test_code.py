@@ -11,7 +11,8 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.plan.plan import Wishes, make_plan
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.survey.survey import Code, Survey
+from orchestrator.programs.inspect_checkpoint import CodeFiles
+from orchestrator.survey.survey import Survey
 from tests.surveys import NO_FILES, WHOLE, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
@@ -34,11 +35,11 @@ def manifest(**more: Any) -> dict[str, Any]:
 
 
 def found(
-    code: Code | None = None,
+    code: CodeFiles | None = None,
     fetched: dict[str, Any] | None = None,
     journal: list[dict[str, Any]] | None = None,
 ) -> Survey:
-    checkpoint = replace(WHOLE, code=Code(CODE) if code is None else code, manifest=fetched)
+    checkpoint = replace(WHOLE, code=CodeFiles(files=CODE) if code is None else code, manifest=fetched)
     return survey(checkpoint=checkpoint, journal=journal)
 
 
@@ -51,13 +52,13 @@ def asks(there: Survey, playbook: Playbook = KIMI, **wishes: Any) -> str | None:
     "there",
     [
         survey(checkpoint=NO_FILES),
-        found(Code()),
+        found(CodeFiles()),
         found(),
         found(fetched=manifest()),
         found(fetched=manifest(endpoint="https://huggingface.co")),
         found(fetched=manifest(), journal=[TRUSTED]),
         found(journal=[TRUSTED]),
-        found(Code(), manifest(commit=DEF), [TRUSTED]),
+        found(CodeFiles(), manifest(commit=DEF), [TRUSTED]),
     ],
     ids=["not-there-yet", "no-code", "own-folder", "first-use", "from-the-hub", "same", "same-without-manifest", "code-is-gone"],
 )  # fmt: skip
@@ -69,14 +70,17 @@ def test_what_the_playbook_means(there: Survey) -> None:
     ("there", "said"),
     [
         (found(fetched=manifest(commit=DEF), journal=[TRUSTED]), ["abc000000000 then, def000000000 now"]),
-        (found(Code({**CODE, "modeling.py": "9"}), journal=[TRUSTED]), ["modeling.py changed"]),
-        (found(Code({**CODE, "evil.py": "9"}), manifest(), [TRUSTED]), ["evil.py is new"]),
-        (found(Code({"modeling.py": "1"}), manifest(), [TRUSTED]), ["tokenization.py is gone"]),
-        (found(Code({**CODE, "evil.py": "9"}), journal=[TRUSTED]), ["when it was trusted: evil.py is new"]),
+        (found(CodeFiles(files={**CODE, "modeling.py": "9"}), journal=[TRUSTED]), ["modeling.py changed"]),
+        (found(CodeFiles(files={**CODE, "evil.py": "9"}), manifest(), [TRUSTED]), ["evil.py is new"]),
+        (found(CodeFiles(files={"modeling.py": "1"}), manifest(), [TRUSTED]), ["tokenization.py is gone"]),
+        (
+            found(CodeFiles(files={**CODE, "evil.py": "9"}), journal=[TRUSTED]),
+            ["when it was trusted: evil.py is new"],
+        ),
         (found(fetched=manifest(repository="org/other")), ["fetched from org/other"]),
         (found(fetched=manifest(endpoint="http://mirror")), ["fetched from http://mirror"]),
-        (found(Code(CODE, ("org/other",))), ["code of org/other", "no commit binds"]),
-        (found(Code(whole=False)), ["not all of the Python"]),
+        (found(CodeFiles(files=CODE, elsewhere=("org/other",))), ["code of org/other", "no commit binds"]),
+        (found(CodeFiles(whole=False)), ["not all of the Python"]),
     ],
 )
 def test_what_it_does_not_mean(there: Survey, said: list[str]) -> None:

@@ -11,7 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.plan import resolve
 from orchestrator.plan.known import circumstances
 from orchestrator.playbook import playbook as playbooks
-from orchestrator.survey.survey import Checkpoint
+from orchestrator.survey.checkpoint import Checkpoint
 from tests.surveys import CONFIG, NO_FILES, WHOLE, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])

@@ -19,7 +19,18 @@ from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.report.plan_text import summary
 from orchestrator.survey.survey import Survey
-from tests.surveys import CONFIG, FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, cards, knowing, survey
+from tests.surveys import (
+    CONFIG,
+    FILES,
+    MEMBER,
+    NEVER_LAUNCHED,
+    NO_FILES,
+    WHOLE,
+    cards,
+    knowing,
+    listener,
+    survey,
+)
 
 PATCHES = catalogue.load([shipped("patches")])
 
@@ -193,13 +204,7 @@ def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_f
             survey(
                 observed=replace(
                     NEVER_LAUNCHED,
-                    listener={
-                        "ours": False,
-                        "pid": 8121,
-                        "command": "sglang",
-                        "user": "ml",
-                        "since": "09:12",
-                    },
+                    listener=listener(pid=8121, command="sglang", user="ml", since="09:12"),
                 )
             ),
             "port_taken",
@@ -219,7 +224,7 @@ def test_a_config_that_cannot_be_read_is_named_and_not_taken_for_absent(kimi: Pl
 
 
 def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
-    taken = {"ours": False, "pid": 1, "command": "sglang", "user": "ml", "since": "09:12"}
+    taken = listener(pid=1, command="sglang", user="ml", since="09:12")
     found = survey(observed=replace(NEVER_LAUNCHED, listener=taken))
     for port, following in ((8000, 8001), (65535, 8000)):
         (refusal,) = plan(kimi.model_copy(update={"port": port}), found).refusals
@@ -263,7 +268,7 @@ def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
     return replace(found, facts=replace(found.facts, own=frozenset([8121] if own else [])))
 
 
-LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "python3"},))
+LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=(MEMBER,))
 
 
 def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty(kimi: Playbook) -> None:

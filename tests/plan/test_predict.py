@@ -15,7 +15,8 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
 from orchestrator.plan.plan import Plan, Wishes, differences, make_plan
 from orchestrator.playbook import playbook as playbooks
-from orchestrator.survey.survey import Checkpoint, Survey
+from orchestrator.survey.checkpoint import Checkpoint
+from orchestrator.survey.survey import Survey
 from tests.surveys import CONFIG, FILES, NO_FILES, WHOLE, cards, survey
 
 PATCHES = catalogue.load([shipped("patches")])

@@ -16,11 +16,11 @@ from orchestrator.steps.course import Course, course
 from orchestrator.steps.step import Onward
 from orchestrator.survey.survey import Survey
 from tests.jobs import PATCHES, job
-from tests.surveys import NEVER_LAUNCHED, NO_FILES, survey
+from tests.surveys import MEMBER, NEVER_LAUNCHED, NO_FILES, listener, survey
 
 WHOLE = ["download", "verify", "patch", "launch", "watch", "smoke"]
-STARTING = replace(NEVER_LAUNCHED, launch=1, alive=True, members=({"pid": 7, "name": "x"},))
-SERVING = replace(STARTING, health=200, models=("kimi-k2.5",), listener={"ours": True})
+STARTING = replace(NEVER_LAUNCHED, launch=1, alive=True, members=(MEMBER,))
+SERVING = replace(STARTING, health=200, models=("kimi-k2.5",), listener=listener(ours=True))
 DEAD = replace(NEVER_LAUNCHED, launch=1)
 STARTED = {"action": "launch", "launch": 1}
 HEALTHY = {"action": "outcome", "launch": 1, "result": "healthy"}

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
+from orchestrator.programs.inspect_checkpoint import Index
 from orchestrator.steps import download
 from orchestrator.steps.download import Download
-from orchestrator.survey.survey import Checkpoint
+from orchestrator.survey.checkpoint import Checkpoint
 from tests.steps.doing import do, plan
 from tests.surveys import NO_FILES, SHARDS, WHOLE, survey
 
-HALF = replace(WHOLE, index={**(WHOLE.index or {}), "present": SHARDS[:60], "missing": SHARDS[60:]})
+INDEX = Index(
+    total_size=590_700_000_000, shards=SHARDS, present=SHARDS[:60], missing=SHARDS[60:], broken=False
+)
+HALF = replace(WHOLE, index=INDEX)
 CUT_OFF = replace(WHOLE, manifest={"complete": False, "files": {}})
 NO_INDEX = replace(WHOLE, index=None)
 

@@ -64,10 +64,12 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 def _place(command: dict[str, Any]) -> dict[str, Any] | None:
     """Where a launch was started to answer, as far as its record says so."""
     place = (command.get("note") or {}).get("endpoint")
-    if not isinstance(place, dict) or "model" not in place or not isinstance(place.get("host"), str):
+    if not isinstance(place, dict):
         return None
-    port = place.get("port")
-    return place if isinstance(port, int) and 0 < port < 1 << 16 else None
+    host, port, model = (place.get(key) for key in ("host", "port", "model"))
+    if not isinstance(host, str) or not isinstance(model, str):
+        return None
+    return {"host": host, "port": port, "model": model} if type(port) is int and 0 < port < 1 << 16 else None
 
 
 def _process(launch: launches.Launch, members: list[procs.Process], at: launches.Table) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""How does a deployment stand on a host: its last launch, and what was done before?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.hosts.host import Host
+from orchestrator.playbook.endpoint import api_key, place_of
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.ask import ask
+from orchestrator.programs.listener import PortOwner
+from orchestrator.programs.observe import Log, Member, Observation, Observe, SharedMemory
+from orchestrator.programs.place import Endpoint
+from orchestrator.survey.journal import History, fold, sound
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The deployment's last launch: its processes, log and health."""
+
+    launch: int | None
+    alive: bool
+    members: tuple[Member, ...]
+    exit_code: int | None
+    command: Mapping[str, Any] | None
+    log: Log | None
+    health: int | None
+    models: tuple[str, ...]
+    listener: PortOwner | None
+    endpoint: Endpoint
+    """Where it was asked: the place of the launch that lives, else that of the playbook."""
+    started_at: str | None
+    shm: SharedMemory
+    journal: tuple[Mapping[str, Any], ...] = ()
+    """What was done on this machine, oldest first."""
+    turn: str | None = None
+    """The word in the lock when this was seen (`on_host/state/turns.py`); None where somebody was at work."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether our own living launch answers and lists its model."""
+        return self.alive and self.health == 200 and self.listens and self.endpoint.model in self.models
+
+    @property
+    def listens(self) -> bool:
+        """Whether a process of it has the port."""
+        return self.listener is not None and self.listener.ours
+
+
+def observe(host: Host, playbook: Playbook, launch: int | None = None) -> tuple[Observed, History]:
+    """The deployment as it is now, and its history, in one round trip."""
+    return observed(ask(host, question(playbook, launch)))
+
+
+def question(playbook: Playbook, launch: int | None = None) -> Observe:
+    """What the host is asked about a deployment; of the launch that lives or else the last where none is named."""
+    place = place_of(playbook)
+    return Observe(
+        playbook=playbook.instance,
+        host=place.host,
+        port=place.port,
+        model=place.model,
+        api_key=api_key(playbook),
+        health_path=playbook.kind.server.health_path,
+        launch=launch,
+    )
+
+
+def observed(seen: Observation) -> tuple[Observed, History]:
+    """What the host saw, with the records of this machine alone, and what they add up to."""
+    process = seen.process
+    # a home folder shared between machines holds the records of all of them
+    records = (record for record in seen.journal if record.get("machine") == seen.machine)
+    found = Observed(
+        launch=seen.launch,
+        # The supervisor may be gone while the engine that it started still answers.
+        alive=bool(process and process.alive) or bool(seen.listener and seen.listener.ours),
+        members=process.members if process else (),
+        exit_code=process.exit_code if process else None,
+        command=seen.command,
+        log=seen.log,
+        health=seen.health,
+        models=seen.models,
+        listener=seen.listener,
+        endpoint=seen.endpoint,
+        started_at=process.started_at if process else None,
+        shm=seen.shm,
+        journal=tuple(map(_readable, records)),
+        turn=seen.turn,
+    )
+    return found, fold(found.journal)
+
+
+def _readable(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A record as every reader may take it: one that does not say what its action must is of no action known."""
+    if sound(record):
+        return record
+    return {"at": record.get("at"), "machine": record["machine"], "action": "unreadable", "record": record}

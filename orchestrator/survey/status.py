@@ -1,0 +1,49 @@
+"""What is said of a deployment to whoever asks how it is?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.journal import History
+from orchestrator.survey.observed import Observed
+
+
+def describe(host: str, playbook: Playbook, observed: Observed, history: History) -> dict[str, Any]:
+    """What `deploy status --json` prints."""
+    outcome = history.outcome
+    return {
+        "host": host,
+        "playbook": playbook.name,
+        "name": playbook.instance,
+        "state": _state(observed, history),
+        "launch": observed.launch,
+        "started_at": observed.started_at,
+        "exit_code": observed.exit_code,
+        "members": [member.as_json() for member in observed.members],
+        "health": observed.health,
+        "models": list(observed.models),
+        "listener": observed.listener.as_json() if observed.listener else None,
+        "shm": observed.shm.as_json(),
+        "log": observed.log.as_json() if observed.log else None,
+        "attempts": history.attempts,
+        "outcome": {"launch": outcome.launch, "result": outcome.result, "cause": outcome.cause}
+        if outcome
+        else None,
+        "patches": [
+            {"patch": one.patch, "confirmed": one.confirmed, "files": [file.name for file in one.files]}
+            for one in history.applied
+        ],
+    }
+
+
+def _state(observed: Observed, history: History) -> str:
+    if observed.launch is None:
+        return "never launched"
+    if observed.serves:
+        return "healthy"
+    if observed.alive:
+        return "starting" if history.outcome is None else "running, not healthy"
+    if observed.members:
+        return "dead, orphans alive"
+    return "stopped" if history.outcome and history.outcome.result == "stopped" else "dead"

@@ -1,0 +1,37 @@
+"""How a deployment stands, in a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.base.data_folders import shipped
+from orchestrator.playbook import playbook as playbooks
+from orchestrator.survey.status import describe
+from tests.survey.test_observed import observed
+
+
+@pytest.mark.parametrize(
+    ("answer", "journal", "state"),
+    [
+        ({}, [], "never launched"),
+        ({"launch": 1, "process": {"alive": True}}, [], "starting"),
+        ({"launch": 1, "process": {"alive": True}}, ["failed"], "running, not healthy"),
+        ({"launch": 1, "process": {"alive": False, "members": [{"pid": 3, "name": "x", "rss_bytes": 1}]}}, ["failed"], "dead, orphans alive"),
+        ({"launch": 1, "process": {"alive": False, "members": []}}, ["failed"], "dead"),
+        ({"launch": 1, "process": {"alive": False, "members": []}}, ["stopped"], "stopped"),
+        ({"launch": 1, "process": None, "listener": {"ours": True}}, [], "starting"),
+        ({"launch": 1, "process": None, "listener": {"ours": False}}, [], "dead"),
+    ],
+)  # fmt: skip
+def test_the_state_in_a_word(answer: dict[str, Any], journal: list[str], state: str) -> None:
+    records: list[dict[str, Any]] = [{"action": "launch", "launch": 1, "machine": "here"}]
+    records += [
+        {"action": "stop", "machine": "here"}
+        if result == "stopped"
+        else {"action": "outcome", "launch": 1, "result": result, "machine": "here"}
+        for result in journal
+    ]
+    kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+    assert describe("h", kimi, *observed(**answer, journal=records))["state"] == state
