@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.bad_input.refused import ONE_CARD, engine_that_first, refused, the_error
 from tests.deployments import Case
+from tests.ports import free_port
 
 
 def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:
@@ -26,17 +27,32 @@ def test_a_foreign_server_that_is_there_before_the_launch(whole: Case) -> None:
         assert "POST /v1/completions" not in asked  # nothing of ours was sent to it
 
 
-def test_the_port_that_is_advised_is_free(whole: Case) -> None:
-    taken = int(str(whole.content["port"]))
-    with socket.socket() as next_one, foreign_server(taken, "tiny"):
-        with contextlib.suppress(OSError):  # whoever has it: it is not free
-            next_one.bind(("0.0.0.0", taken + 1))
-            next_one.listen()
-        error = refused(whole, exit_code=4, code="port_taken")
-    advised = int(error["next"].rpartition("=")[2])
-    assert advised > taken + 1
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", advised))
+def test_the_port_that_is_advised_is_the_next_one_on_which_nobody_listens(whole: Case) -> None:
+    with three_ports() as (taken, second, third):
+        whole.content["port"] = taken
+        whole.write()
+        second.listen()
+        with foreign_server(taken, "tiny"):
+            error = refused(whole, exit_code=4, code="port_taken")
+        assert error["next"].endswith(f"--set port={third.getsockname()[1]}")
+
+
+@contextmanager
+def three_ports() -> Iterator[tuple[int, socket.socket, socket.socket]]:
+    """A port for a server, and the two after it, which nobody else can take while this is open."""
+    while True:
+        first = free_port()
+        with contextlib.ExitStack() as kept:
+            second, third = (kept.enter_context(socket.socket()) for _ in range(2))
+            try:
+                second.bind(
+                    ("127.0.0.1", first + 1)
+                )  # without SO_REUSEADDR: not beside a port that another test keeps
+                third.bind(("127.0.0.1", first + 2))
+            except (OSError, OverflowError):
+                continue
+            yield first, second, third
+            return
 
 
 def test_a_foreign_server_that_comes_while_the_launch_is_under_way(whole: Case, tmp_path: Path) -> None:
