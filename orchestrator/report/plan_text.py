@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from orchestrator.base.amounts import decimal
+from orchestrator.hosts.quoting import program
 from orchestrator.report.layout import plain, wrapped
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _command(argv: tuple[str, ...]) -> list[str]:
     """One option with its value a line, so that it can be read and pasted."""
     lines: list[str] = []
     for item in argv:
-        quoted = shlex.quote(item)
+        quoted = shlex.quote(item) if lines else program([item])  # a leading ~ is the home folder there
         if item.startswith("--") or not lines:
             lines.append(f"  {quoted}")
         else:

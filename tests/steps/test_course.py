@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.limits import Limits
+from orchestrator.facts.source import Unknown
 from orchestrator.job import Job
 from orchestrator.plan.plan import Goal, Wishes, make_plan
 from orchestrator.report.plan_text import whole
@@ -16,7 +17,7 @@ from orchestrator.steps.course import Course, course
 from orchestrator.steps.step import Onward
 from orchestrator.survey.survey import Survey
 from tests.jobs import PATCHES, job
-from tests.surveys import MEMBER, NEVER_LAUNCHED, NO_FILES, listener, survey
+from tests.surveys import MEMBER, NEVER_LAUNCHED, NO_FILES, knowing, listener, survey
 
 WHOLE = ["download", "verify", "patch", "launch", "watch", "smoke"]
 STARTING = replace(NEVER_LAUNCHED, launch=1, alive=True, members=(MEMBER,))
@@ -123,3 +124,10 @@ def test_a_plan_fits_on_80_columns_except_for_what_is_to_be_pasted() -> None:
     assert text[-1].strip().startswith("--")
     steps = [line for line in text[text.index("steps") : command] if re.match(r"  [a-z]+ ", line)]
     assert list(dict.fromkeys(line.split()[0] for line in steps)) == WHOLE
+
+
+def test_the_command_of_an_engine_that_is_not_known_yet_can_be_pasted() -> None:
+    """A quoted ~ would be a folder of that name to the shell."""
+    lines = whole(planned(knowing(survey(), engine=Unknown("no_engine", "none"))))
+    (program,) = (line for line in lines if " -m vllm." in line)
+    assert program.startswith('  "$HOME"/ml-env/bin/python3 -m ')
