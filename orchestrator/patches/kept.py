@@ -29,7 +29,7 @@ from orchestrator.patches.patch import Patch
 _JUDGES = (
     "base/consents.py",
     "engines/command_line.py", "engines/rules.py",
-    "engines/vllm/arguments.py", "engines/vllm/phases.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
+    "engines/vllm/arguments.py", "engines/vllm/log/start.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
     "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
     "patches/steps.py", "patches/wanted.py", "patches/when.py",

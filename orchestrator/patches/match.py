@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from orchestrator.base.frozen import Frozen
-from orchestrator.engines.vllm.phases import PHASES
+from orchestrator.engines import registry
 from orchestrator.patches.wanted import (
     Confidence,
     LinePattern,
@@ -21,9 +21,10 @@ from orchestrator.patches.wanted import (
 
 
 def _phases(value: tuple[str, ...]) -> tuple[str, ...]:
+    phases = registry.get(registry.USUAL).log.start.phases
     for name in value:
-        if name not in PHASES:
-            raise ValueError(f"{name!r} is no phase; allowed: {', '.join(PHASES)}")
+        if name not in phases:
+            raise ValueError(f"{name!r} is no phase; allowed: {', '.join(phases)}")
     return value
 
 

@@ -10,7 +10,7 @@ from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.engines.vllm.phases import PHASES
+from orchestrator.engines.vllm.log.start import START
 from tests.diagnosis.labels import log, named
 
 
@@ -58,7 +58,7 @@ def test_a_phase_never_goes_back() -> None:
     startup = StartUp(GRAMMAR)
     seen = []
     for line in read(log(named("healthy-glm47-tp8-noise")).split(b"\n"), GRAMMAR):
-        seen.append(PHASES.index(startup.feed(line).name))
+        seen.append(START.phases.index(startup.feed(line).name))
     assert seen == sorted(seen)
     assert startup.phase.name == "up"
 

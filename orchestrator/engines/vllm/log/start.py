@@ -7,8 +7,22 @@ from types import MappingProxyType
 
 from orchestrator.engines.log_grammar import Start
 from orchestrator.engines.vllm.log import portrait
-from orchestrator.engines.vllm.phases import PHASES
 
+_PHASES = (
+    "starting",
+    "configuring",
+    "starting engine",
+    "starting workers",
+    "downloading",
+    "loading weights",
+    "profiling",
+    "compiling",
+    "allocating kv cache",
+    "capturing graphs",
+    "starting server",
+    "up",
+)
+"""In the order in which a launch passes them; some are skipped (no graphs with --enforce-eager)."""
 _MILESTONES = re.compile(
     r"(?P<up>Application startup complete\.|Uvicorn running on )"
     r"|(?P<starting_server>Starting vLLM (?:API )?server|Available routes are:|Supported_? ?tasks: )"
@@ -32,7 +46,7 @@ _HINTS = (
 """Looking for them is ten times as fast as the expression."""
 
 START = Start(
-    phases=PHASES,
+    phases=_PHASES,
     milestones=_MILESTONES,
     hints=_HINTS,
     counted=frozenset(("loading weights", "downloading", "capturing graphs")),
