@@ -47,7 +47,6 @@ def logs(
     """
     from orchestrator.base.errors import UsageError
     from orchestrator.cli.session import on_each_host
-    from orchestrator.engines import registry
     from orchestrator.report.choose import on_terminal
 
     if explain and (follow or lines is not None or raw):
@@ -61,7 +60,7 @@ def logs(
         if explain:
             return _explained(deployment, launch, as_json=options.json)
         chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
-        grammar = registry.get(deployment.job.playbook.engine.kind).log
+        grammar = deployment.job.playbook.kind.log
         if options.json:
             _objects(chunks, deployment.job.host.name, grammar)
         elif as_written:

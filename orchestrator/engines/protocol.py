@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from orchestrator.engines.consents import ConsentRules
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.options import Options, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
@@ -35,7 +34,6 @@ class Engine:
     package: Package
     arguments: ArgumentRules
     variables: VariableRules
-    consents: ConsentRules
     launched: Callable[[Wanted], Options]
     key: str
     server: Probes

@@ -12,7 +12,6 @@ from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
-from orchestrator.engines import registry
 from orchestrator.job import Job
 from orchestrator.launch import vigil
 from orchestrator.launch.ended import Judged, judge, named, of_its_own, open_to_doubt
@@ -77,7 +76,7 @@ class Attempt:
         self._plan = plan
         self._under_way = under_way
         self._past = past
-        self._grammar = registry.get(job.playbook.engine.kind).log
+        self._grammar = job.playbook.kind.log
         self._server = Server(job)
         live = Live(context_of(plan), job.wishes.patches, self._grammar)
         self._shown = Progress(live, past, served=under_way.served)

@@ -10,7 +10,6 @@ from typing import Any
 from orchestrator.base.errors import CheckpointError, UsageError
 from orchestrator.diagnosis.engine import Context, diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
-from orchestrator.engines import registry
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
@@ -95,7 +94,7 @@ class Reading:
         try:
             diagnosis = diagnose_log(
                 stream.chunks(),
-                grammar=registry.get(self.job.playbook.engine.kind).log,
+                grammar=self.job.playbook.kind.log,
                 context=context,
                 patches=self.job.wishes.patches,
             )

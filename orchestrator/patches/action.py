@@ -20,6 +20,7 @@ from orchestrator.base.consents import Consent
 from orchestrator.base.frozen import Frozen
 from orchestrator.engines import registry
 from orchestrator.engines.command_line import abbreviates, canonical, leaves
+from orchestrator.engines.consents import TRUST
 from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.patches.editable import require_editable
 from orchestrator.patches.pointer import Pointer, ValueKind
@@ -32,7 +33,6 @@ CLEANUPS = ("shm", "orphan_processes", "gpu_memory_wait", "compile_cache", "stal
 """What can be cleaned; only what belongs to our launches, or is a cache that fills again."""
 TEMPLATE = re.compile(r"\{(\w+)\}")
 """A group of the pattern within a value; other braces are themselves."""
-TRUST = "trust-remote-code"
 ActionKind = Literal["config", "flag", "env", "cleanup", "redownload", "install"]
 
 

@@ -14,8 +14,6 @@ from pydantic import PrivateAttr, SecretStr, ValidationError, field_validator
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
 from orchestrator.engines import registry
-from orchestrator.engines.command_line import rendered
-from orchestrator.engines.consents import needed
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
 from orchestrator.on_host.secrets.secrets import brief, is_secret
@@ -80,14 +78,6 @@ class Playbook(Shape):
     def gpus(self) -> int:
         """How many GPUs the host must have; 0 for an engine on the CPU."""
         return self.parallel.gpus if self.needs.gpus is None else self.needs.gpus
-
-    @property
-    def needed_consents(self) -> tuple[str, ...]:
-        """What the playbook itself asks for; a remedy may need more."""
-        options = [item for name, value in self.arguments.items() for item in rendered(name, value)]
-        variables = {name: item.plain for name, item in self.environment.items()}
-        rules = self.kind.consents
-        return tuple(needed(("--host", self.listen, *options), variables, rules))
 
     def origin(self, *key: str) -> Origin:
         """Who set a key: "default" where neither the file nor an option of this command did."""

@@ -21,6 +21,11 @@ WRONG = sorted((CASES / "wrong").glob("*.yaml"))
 OVERRIDES: list[dict[str, Any]] = YAML(typ="safe").load(CASES / "overrides.yaml")
 
 
+def consents_of(asked: Playbook) -> dict[str, str]:
+    """What a launch of the playbook alone needs consents for."""
+    return resolve.asked(asked, python="python3", folder="/m").consents()
+
+
 @pytest.fixture
 def base() -> Playbook:
     return playbook.load(CASES / "base.yaml")
@@ -31,7 +36,7 @@ def test_shipped_playbooks_are_whole(path: Path) -> None:
     found = playbook.load(path)
     assert found.description
     assert all(item.reason for item in found.environment.values())
-    assert set(found.needed_consents) <= set(found.consents)
+    assert set(consents_of(found)) <= set(found.consents)
     assert found.gpus in (0, found.parallel.gpus)
 
 
@@ -81,7 +86,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert (found.name, found.served_name, found.folder) == ("small", "small", "~/models/small")
     assert (found.listen, found.port, found.gpus, found.ready_timeout) == ("127.0.0.1", 8000, 1, 1800)
     assert (found.model.revision, found.smoke.prompt, found.smoke.max_tokens) == ("main", "2+2=", 8)
-    assert found.needed_consents == ()
+    assert consents_of(found) == {}
     assert found.source == path
 
 
@@ -244,7 +249,7 @@ def test_an_ordinary_engine_argument_is_none(base: Playbook, argument: str) -> N
 )
 def test_what_needs_a_consent(base: Playbook, listen: str, arguments: list[str], needed: list[str]) -> None:
     changed = base.with_overrides([f"listen={listen}"], arguments)
-    assert list(changed.needed_consents) == needed
+    assert list(consents_of(changed)) == needed
 
 
 def test_the_first_folder_wins(tmp_path: Path) -> None:

