@@ -65,6 +65,7 @@ class Deployment(Repairing):
         with self._lock("patching") as lock:
             if not self._stands(planned, asked, lock):
                 planned = self.course("patch")
+                self._permit(planned)
             *looking, _ = planned.steps
             plan, cause = planned.plan, ""
             changes = {change.patch.id: change for change in plan.changes}
