@@ -54,4 +54,4 @@ class Job:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Append a record to the journal on the host."""
-        ask(self.host, Record(playbook=self.name, record=record))
+        ask(self.host, Record(instance=self.name, record=record))

@@ -31,7 +31,7 @@ class Host:
     name = "gpu7"
 
     def script(self, module: str, request: Any, **_: Any) -> Any:
-        assert (module, request) == ("leftovers", {"playbook": "tiny"})
+        assert (module, request) == ("leftovers", {"instance": "tiny"})
         self.asked += 1
         if self.failure is not None:
             raise self.failure

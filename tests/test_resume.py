@@ -168,7 +168,7 @@ class Struck:
         for run in self.runs:
             run.close()
         eventually(lambda: not self.case.server.session_pids())
-        request = {"playbook": self.case.name, "launch": None, "grace_seconds": 0, "kill_seconds": 5}
+        request = {"instance": self.case.name, "launch": None, "grace_seconds": 0, "kill_seconds": 5}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(self.case.server.state_home))
             while launches.choose(self.case.state, None, launches.table()) and self.sessions():

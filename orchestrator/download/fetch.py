@@ -66,13 +66,13 @@ def fetch(job: Job, found: Survey) -> Fetched:
                 _tell(step, value, time.monotonic() - started)
             time.sleep(pause)
             pause = min(2 * pause, POLL_SECONDS)
-            answer = ask(job.host, DownloadStatus(playbook=job.name))
+            answer = ask(job.host, DownloadStatus(instance=job.name))
 
 
 def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> Standing:
     playbook = job.playbook
     request = StartDownload(
-        playbook=job.name,
+        instance=job.name,
         repository=playbook.model.repository,
         revision=playbook.model.revision,
         folder=found.checkpoint.folder,

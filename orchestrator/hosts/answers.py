@@ -45,7 +45,7 @@ _KINDS: dict[str, type[DeployError]] = {
     "already_running": Locked,
     "checkpoint_busy": Locked,
     "no_launch": UsageError,
-    "playbook_name": UsageError,
+    "instance_name": UsageError,
     "bad_request": UsageError,
     "no_checkpoint": CheckpointError,
     "checkpoint_folder": CheckpointError,

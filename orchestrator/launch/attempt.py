@@ -88,7 +88,7 @@ class Attempt:
             port=self._under_way.endpoint.port,
             model=self._under_way.endpoint.model,
             api_key=api_key(self._job.playbook),
-            playbook=self._job.name,
+            instance=self._job.name,
             launch=self._under_way.launch,
             health_path=self._job.playbook.kind.server.health_path,
             interval=HEALTH_INTERVAL_SECONDS,
@@ -278,7 +278,7 @@ class Attempt:
         """The diagnosis with what the host knows, where the log does not settle it."""
         if seen.state != "exited" or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
-        end = ask(self._job.host, Ended(playbook=self._job.name, launch=self._under_way.launch))
+        end = ask(self._job.host, Ended(instance=self._job.name, launch=self._under_way.launch))
         ours = named(self._watch.log_lines(), self._grammar.processes)
         return judge(diagnosis, end, ours, self._job.wishes.patches)
 

@@ -45,7 +45,7 @@ class Server:
         secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
         place = place_of(self._job.playbook)
         request = StartLaunch(
-            playbook=self._job.name,
+            instance=self._job.name,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
             environment={one.name: one.sent for one in plan.options.environment if not one.secret},
@@ -78,7 +78,7 @@ class Server:
         deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
         with self._job.report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
             request = StopLaunch(
-                playbook=self._job.name,
+                instance=self._job.name,
                 grace_seconds=grace_seconds,
                 kill_seconds=KILL_SECONDS,
                 wait_gpu_seconds=GPU_SECONDS,

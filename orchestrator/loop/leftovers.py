@@ -50,7 +50,7 @@ def _is_silent(error: DeployError) -> bool:
 def _left(deployment: Reading) -> dict[str, Any] | None:
     """What lives."""
     try:
-        living = ask(deployment.job.host, Leftovers(playbook=deployment.job.name))
+        living = ask(deployment.job.host, Leftovers(instance=deployment.job.name))
     except DeployError:  # what led here says more
         return None
     return living.as_json() if living else None

@@ -27,7 +27,7 @@ class Lock:
     def __init__(self, job: Job, doing: str) -> None:
         self._job = job
         request = TakeLock(
-            playbook=job.name,
+            instance=job.name,
             who=f"{getpass.getuser()}@{socket.gethostname()}",
             doing=doing,
             heartbeat_seconds=SILENCE_SECONDS,

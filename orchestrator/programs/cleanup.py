@@ -44,7 +44,7 @@ class Cleanup(Request[Cleaned]):
 
     program = "cleanup"
 
-    playbook: str
+    instance: str
     names: tuple[str, ...]
     folder: str
     environment: Mapping[str, str]

@@ -45,7 +45,7 @@ class Apply(Request[Exchanged]):
     program = "config_files"
 
     action: Literal["apply"] = "apply"
-    playbook: str
+    instance: str
     folder: str
     patch: str
     files: tuple[Edited, ...]
@@ -57,7 +57,7 @@ class Restore(Request[Exchanged]):
     program = "config_files"
 
     action: Literal["restore"] = "restore"
-    playbook: str
+    instance: str
     folder: str
     patch: str
     files: tuple[Original, ...]

@@ -26,7 +26,7 @@ class Discarded(Value):
 class Discard(Request[Discarded]):
     program = "discard"
 
-    playbook: str
+    instance: str
     folder: str
     files: Mapping[str, KnownFile]
     foreign_folder: bool

@@ -23,7 +23,7 @@ class StartDownload(Request[Standing]):
     program = "download"
 
     action: Literal["start"] = "start"
-    playbook: str
+    instance: str
     repository: str
     revision: str
     folder: str
@@ -39,4 +39,4 @@ class DownloadStatus(Request[Standing]):
     program = "download"
 
     action: Literal["status"] = "status"
-    playbook: str
+    instance: str

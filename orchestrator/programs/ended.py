@@ -33,5 +33,5 @@ class End(Value):
 class Ended(Request[End]):
     program = "ended"
 
-    playbook: str
+    instance: str
     launch: int

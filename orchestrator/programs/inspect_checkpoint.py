@@ -56,4 +56,4 @@ class InspectCheckpoint(Request[Inspected]):
     program = "inspect_checkpoint"
 
     folder: str
-    playbook: str | None
+    instance: str | None

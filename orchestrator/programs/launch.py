@@ -22,7 +22,7 @@ class StartLaunch(Request[Launched]):
 
     program = "launch"
 
-    playbook: str
+    instance: str
     launch_id: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]

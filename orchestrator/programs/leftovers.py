@@ -24,4 +24,4 @@ class Living(Value):
 class Leftovers(Request[Living | None]):
     program = "leftovers"
 
-    playbook: str
+    instance: str

@@ -27,7 +27,7 @@ class TakeLock(Request[Held | HeldBy]):
 
     program = "lock"
 
-    playbook: str
+    instance: str
     who: str
     doing: str
     heartbeat_seconds: float

@@ -66,7 +66,7 @@ class Observe(Request[Observation]):
 
     program = "observe"
 
-    playbook: str
+    instance: str
     host: str
     port: int
     health_path: str

@@ -13,5 +13,5 @@ class Record(Request[dict[str, Any]]):
 
     program = "record"
 
-    playbook: str
+    instance: str
     record: Mapping[str, Any]

@@ -51,7 +51,7 @@ class StopLaunch(Request[Stopped]):
 
     program = "stop"
 
-    playbook: str
+    instance: str
     launch: int | None = None
     grace_seconds: float
     kill_seconds: float

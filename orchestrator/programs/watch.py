@@ -73,7 +73,7 @@ class FollowLaunch(Request[WatchEvent]):
 
     program = "watch"
 
-    playbook: str
+    instance: str
     launch: int
     host: str
     port: int

@@ -31,7 +31,7 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
         "cause": cause,
     }
     request = Apply(
-        playbook=job.name,
+        instance=job.name,
         folder=folder,
         patch=change.patch.id,
         files=tuple(files),
@@ -51,7 +51,7 @@ def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = F
         for file in reversed(applied.files)
     )
     request = Restore(
-        playbook=job.name,
+        instance=job.name,
         folder=applied.folder,
         patch=applied.patch,
         files=() if forget else files,

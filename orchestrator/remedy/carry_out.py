@@ -35,7 +35,7 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
         "clean", ", ".join(name.replace("_", " ") for name in names), limit=DEADLINE_SECONDS
     ) as step:
         request = Cleanup(
-            playbook=job.name,
+            instance=job.name,
             names=tuple(names),
             folder=plan.folder,
             environment={one.name: one.sent for one in plan.options.environment if not one.secret},
@@ -83,7 +83,7 @@ def discard(job: Job, found: Survey, change: Change) -> None:
     }
     with job.report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
         request = Discard(
-            playbook=job.name,
+            instance=job.name,
             folder=found.checkpoint.folder,
             files=files,
             foreign_folder="foreign-folder" in job.consents,

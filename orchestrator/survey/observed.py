@@ -58,7 +58,7 @@ def question(playbook: Playbook, launch: int | None = None) -> Observe:
     """What the host is asked about a deployment; of the launch that lives or else the last where none is named."""
     place = place_of(playbook)
     return Observe(
-        playbook=playbook.instance,
+        instance=playbook.instance,
         host=place.host,
         port=place.port,
         model=place.model,

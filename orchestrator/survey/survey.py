@@ -77,7 +77,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
     asked = Asked(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
     request = Look(
-        checkpoint=InspectCheckpoint(folder=playbook.folder, playbook=playbook.instance),
+        checkpoint=InspectCheckpoint(folder=playbook.folder, instance=playbook.instance),
         launch=question(playbook),
         facts=ReadFacts.model_validate(questions(asked)) if facts is None else None,
     )

@@ -31,7 +31,7 @@ WITHOUT = {
 }
 NOT_MET = {
     "bad_request": "what this program itself asks of the host is well formed",
-    "playbook_name": "a playbook of another name is refused when it is read",
+    "instance_name": "a playbook of another name is refused when it is read",
 }
 
 

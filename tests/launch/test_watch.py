@@ -16,7 +16,7 @@ from orchestrator.programs.watch import FollowLaunch
 SECONDS = 10.0
 
 FOLLOW = FollowLaunch(
-    playbook="tiny", launch=1, host="127.0.0.1", port=8000, model="tiny", interval=1.0, health_path="/health"
+    instance="tiny", launch=1, host="127.0.0.1", port=8000, model="tiny", interval=1.0, health_path="/health"
 )
 
 

@@ -37,7 +37,7 @@ class Host(LocalHost):
         self._answer = answer
 
     def stream_script(self, module: str, request: Mapping[str, Any]) -> Any:
-        assert (module, request["playbook"], request["doing"]) == ("lock", "kimi-k2.5", "trying")
+        assert (module, request["instance"], request["doing"]) == ("lock", "kimi-k2.5", "trying")
         return Stream(self._answer)
 
 

@@ -68,7 +68,7 @@ class Deployments:
 
     def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> launches.Launch:
         identity = f"{playbook}-{uuid.uuid4()}"  # tests that run side by side see each other's processes
-        request = {"playbook": playbook, "launch_id": identity, "argv": argv, "log_name": "vllm.log", **more}
+        request = {"instance": playbook, "launch_id": identity, "argv": argv, "log_name": "vllm.log", **more}
         answer = launch.main(request)
         found = launches.load(self.folder(playbook), answer["launch"])
         assert found is not None
@@ -79,7 +79,7 @@ class Deployments:
 
     def stop(self, *, playbook: str = "tiny", **more: Any) -> Any:
         limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": True, "wait_gpu_seconds": 0}
-        return stop.main({"playbook": playbook, "launch": None, **limits, **more})
+        return stop.main({"instance": playbook, "launch": None, **limits, **more})
 
 
 def ready(of: launches.Launch, workers: int = 0) -> dict[str, int]:

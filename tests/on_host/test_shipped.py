@@ -67,7 +67,7 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
         ]
     }
     argv = stand_in(workers=1, port=port, posts=posts)
-    launch = {"playbook": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, "log_name": "vllm.log"}
+    launch = {"instance": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, "log_name": "vllm.log"}
     started = shipped(python, "launch", launch)["value"]
     one = launches.load(deployments.folder(), started["launch"])
     assert one is not None
@@ -87,18 +87,18 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
     }
     assert shipped(python, "smoke", smoke)["value"]["ok"] is True
     seen = shipped(
-        python, "observe", {"playbook": "tiny", "port": port, "host": "127.0.0.1", "health_path": "/health"}
+        python, "observe", {"instance": "tiny", "port": port, "host": "127.0.0.1", "health_path": "/health"}
     )["value"]
     assert (seen["health"], len(seen["process"]["members"])) == (200, 3)
     limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": False, "wait_gpu_seconds": 1}
-    stopped = shipped(python, "stop", {"playbook": "tiny", "launch": None, **limits})["value"]
+    stopped = shipped(python, "stop", {"instance": "tiny", "launch": None, **limits})["value"]
     assert (len(stopped["ended"]), stopped["killed"], stopped["exit_code"]) == (3, 0, 0)
 
 
 def test_watch_lives_by_its_input(python: str, deployments: Deployments) -> None:
     ready(deployments.launch(stand_in()))
     request = {
-        "playbook": "tiny",
+        "instance": "tiny",
         "launch": 1,
         "port": free_port(),
         "host": "127.0.0.1",
@@ -128,7 +128,7 @@ def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) 
     assert shell.stdin is not None
     assert shell.stdout is not None
     request = {
-        "playbook": "tiny",
+        "instance": "tiny",
         "launch_id": str(uuid.uuid4()),
         "argv": stand_in(workers=1),
         "log_name": "vllm.log",

@@ -15,7 +15,7 @@ from orchestrator.programs.ended import End, Ended
 from orchestrator.programs.lock import Held, TakeLock
 
 END = {"exit_code": 1, "rebooted": False, "oom_kills": {"group": 0, "machine": None}, "kernel": None}
-LOCK = TakeLock(playbook="tiny", who="me@here", doing="up", heartbeat_seconds=30, patience_seconds=1)
+LOCK = TakeLock(instance="tiny", who="me@here", doing="up", heartbeat_seconds=30, patience_seconds=1)
 
 
 class Answering:
@@ -43,10 +43,10 @@ def host(*answers: Any) -> Host:
 
 def test_an_answer_is_a_value() -> None:
     where = host(END)
-    assert ask(where, Ended(playbook="tiny", launch=3), deadline=5.0) == End.model_validate(END)
+    assert ask(where, Ended(instance="tiny", launch=3), deadline=5.0) == End.model_validate(END)
     assert cast(Answering, where).asked == (
         "ended",
-        {"playbook": "tiny", "launch": 3},
+        {"instance": "tiny", "launch": 3},
         {"deadline": 5.0, "private": False, "installed_beside": None},
     )
 
@@ -63,7 +63,7 @@ def test_an_answer_is_a_value() -> None:
 )
 def test_one_that_is_none_of_the_programs_says_where_and_not_what(answer: Any, where: str) -> None:
     with pytest.raises(HostError) as caught:
-        ask(host(answer), Ended(playbook="tiny", launch=3))
+        ask(host(answer), Ended(instance="tiny", launch=3))
     assert caught.value.code == "host_answer"
     assert caught.value.message.startswith(f"ended on gpu7 gave an answer that cannot be read: {where}")
     assert "secret" not in caught.value.message

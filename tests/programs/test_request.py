@@ -34,7 +34,7 @@ def test_a_program_is_asked_nothing_that_it_does_not_read(program: str) -> None:
 
 
 LAUNCH: dict[str, Any] = {
-    "playbook": "tiny",
+    "instance": "tiny",
     "launch_id": "1",
     "argv": ("vllm",),
     "environment": {"A": "b"},
@@ -45,8 +45,8 @@ LAUNCH: dict[str, Any] = {
 }
 PLACE: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "model": "tiny", "api_key": "hush"}
 LOOK: dict[str, Any] = {
-    "checkpoint": {"folder": "/m", "playbook": "tiny"},
-    "launch": {"playbook": "tiny", "launch": None, "health_path": "/health", **PLACE},
+    "checkpoint": {"folder": "/m", "instance": "tiny"},
+    "launch": {"instance": "tiny", "launch": None, "health_path": "/health", **PLACE},
 }
 
 

@@ -22,12 +22,12 @@ POLL_SECONDS = 0.5
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Clean what the names say; harmless where there is nothing.
 
-    request: playbook, names ("compile_cache", "stale_lock", "gpu_memory_wait"), folder (the checkpoint's), environment
+    request: instance, names ("compile_cache", "stale_lock", "gpu_memory_wait"), folder (the checkpoint's), environment
     (what the engine is started with; what the last launch had counts, where that is on record), seconds (the longest wait). Answers {name: {...}}: compile_cache
     {removed: [path], kept: [{path, reason}]}, stale_lock {removed: [path], kept: [{path, reason}]}, gpu_memory_wait
     {seconds, used_mib, holders: [{pid, user, command}]} or null where nvidia-smi does not answer.
     """
-    state = state_folder(request["playbook"])
+    state = state_folder(request["instance"])
     done: dict[str, Any] = {}
     with at_work(state):
         for name in request["names"]:

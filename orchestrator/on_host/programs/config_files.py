@@ -32,12 +32,12 @@ _TEMPORARY = re.compile(rf"\.(?:{'|'.join(map(re.escape, CONFIGS))})\.deploy-[a-
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Apply a patch's changes, or put the original bytes back.
 
-    request: playbook, folder, action "apply" | "restore", patch, foreign_folder (consent given);
+    request: instance, folder, action "apply" | "restore", patch, foreign_folder (consent given);
     apply: record (what the journal shall say besides), files [{name, expect (sha256), content (base64)}];
     restore: files [{name, before (sha256), after (sha256), symlink (target or null)}].
     Answers {"record": the journal's record, "files": [{name, done}]}.
     """
-    deployment = state.state_folder(request["playbook"])
+    deployment = state.state_folder(request["instance"])
     folder = Path(request["folder"])
     files = request["files"]
     for file in files:

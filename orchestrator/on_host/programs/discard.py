@@ -21,12 +21,12 @@ _READ = 8 << 20
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Hash files and take away those whose content is not upstream's.
 
-    request: playbook, folder, files {name: {"size": bytes or null, "sha256": hex or null}}, foreign_folder (the consent
+    request: instance, folder, files {name: {"size": bytes or null, "sha256": hex or null}}, foreign_folder (the consent
     to write where another user owns the folder). Answers {"discarded": [name], "sound": [name], "kept": [{path, reason}]}; a
     file whose hash is not known is in none, nor is a missing one. Of a link the link goes; a damaged blob behind it only in
     a Hub cache, when it is ours and nothing else leads to it. Raises Refusal("no_checkpoint" or "foreign_folder").
     """
-    state = state_folder(request["playbook"])
+    state = state_folder(request["instance"])
     folder = Path(os.path.expanduser(request["folder"]))
     if not folder.is_dir():
         raise Refusal("no_checkpoint", f"{folder} is not a folder on this host")

@@ -39,14 +39,14 @@ Tell = Callable[[dict[str, Any]], None]
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start a download, say how it stands, or carry it out here.
 
-    request: action "start" | "status" | "run", playbook, and for all but status: repository, revision,
+    request: action "start" | "status" | "run", instance, and for all but status: repository, revision,
     folder, ignore (patterns), endpoint, token, token_consent, keep (files whose local bytes are ours),
     foreign_folder (the consent to write where another user owns the folder).
 
     Answers {state, holder, last, room}: state is "started", "running" (it was so already), "done",
     "failed", "stopped" (ended without a word) or "none"; `last` is the last line of progress.
     """
-    room = state.state_folder(request["playbook"]) / "download"
+    room = state.state_folder(request["instance"]) / "download"
     try:
         room.mkdir(mode=0o700, exist_ok=True)
     except FileExistsError:

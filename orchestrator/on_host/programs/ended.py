@@ -12,13 +12,13 @@ from orchestrator.on_host.state.state import boot_id, known_folder
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Look at launch request["launch"] of request["playbook"]; changes nothing.
+    """Look at launch request["launch"] of request["instance"]; changes nothing.
 
     Answers {exit_code, rebooted: whether the machine was started anew since, oom_kills: {group, machine} since the
     launch began, null for what cannot be told, kernel: [{pid, name, text}] that the kernel's log says were
     killed since then, null where it cannot be read}.
     """
-    launch = launches.load(known_folder(request["playbook"]), request["launch"])
+    launch = launches.load(known_folder(request["instance"]), request["launch"])
     if launch is None:
         raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")
     rebooted = launch.boot_id != boot_id()

@@ -19,7 +19,7 @@ _LARGEST = 1 << 62
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
-    """Describe `folder`; with `playbook`, its manifest too where it was written for this folder."""
+    """Describe `folder`; with `instance`, its manifest too where it was written for this folder."""
     folder = os.path.realpath(os.path.expanduser(request["folder"]))
     there = os.path.isdir(folder)
     names = sorted(os.listdir(folder)) if there and os.access(folder, os.R_OK | os.X_OK) else []
@@ -41,7 +41,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "index": _index(folder, names),
         "code": code_files.describe(folder) if there else None,
         "disk": _disk(folder),
-        "manifest": _manifest(request.get("playbook"), folder),
+        "manifest": _manifest(request.get("instance"), folder),
     }
 
 
@@ -102,8 +102,8 @@ def _disk(folder: str) -> dict[str, int]:
     }
 
 
-def _manifest(playbook: str | None, folder: str) -> dict[str, Any] | None:
-    if playbook is None:
+def _manifest(instance: str | None, folder: str) -> dict[str, Any] | None:
+    if instance is None:
         return None
-    found = last_download.read(state.known_folder(playbook) / "download", folder)
+    found = last_download.read(state.known_folder(instance) / "download", folder)
     return found if found and found.get("machine") == state.machine_id() else None

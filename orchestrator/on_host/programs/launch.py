@@ -45,12 +45,12 @@ exit "$code"
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start the engine; returns at once: {launch, pid, log, started_at}.
 
-    request: playbook, launch_id (unique text without blanks), argv, environment {name: value}, secrets
+    request: instance, launch_id (unique text without blanks), argv, environment {name: value}, secrets
     {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
     not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), note (any JSON for the record). Raises Refusal("already_running") while a member
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
-    state = state_folder(request["playbook"])
+    state = state_folder(request["instance"])
     with at_work(state):
         return _launch(request, state)
 
@@ -77,7 +77,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         or request["launch_id"].split() != [request["launch_id"]]
     ):
         raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
-    _refuse_second(state, request["playbook"])
+    _refuse_second(state, request["instance"])
 
     log_name = request["log_name"]
     number, home = _next_folder(state)
@@ -145,14 +145,14 @@ def _working_folder(asked: str | None) -> str:
     return folder
 
 
-def _refuse_second(state: Path, playbook: str) -> None:
+def _refuse_second(state: Path, instance: str) -> None:
     at = launches.table()
     for launch in launches.launches(state):
         living = launches.members(launch, at)
         if living:
             more = f" and {len(living) - 1} more" if len(living) > 1 else ""
             first = f"pid {living[0].pid} ({procs.name(living[0])}){more}"
-            raise Refusal("already_running", f"launch {launch.number} of {playbook} still lives: {first}")
+            raise Refusal("already_running", f"launch {launch.number} of {instance} still lives: {first}")
 
 
 def _next_folder(state: Path) -> tuple[int, Path]:

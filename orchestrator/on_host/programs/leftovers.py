@@ -10,13 +10,13 @@ from orchestrator.on_host.state.state import boot_id, known_folder
 
 
 def main(request: dict[str, Any]) -> dict[str, Any] | None:
-    """Look at the launch of request["playbook"] that lives, else at the latest; changes nothing.
+    """Look at the launch of request["instance"] that lives, else at the latest; changes nothing.
 
     Answers {launch, supervised: whether its supervisor lives, processes: [{pid, name, gpu_mib}], cards: {uuid: MiB}
     that it holds}, MiB null or 0 where they are not known; null where nothing lives and no memory is held.
     """
     at = launches.table()
-    launch = launches.choose(known_folder(request["playbook"]), None, at)
+    launch = launches.choose(known_folder(request["instance"]), None, at)
     if launch is None or launch.boot_id != boot_id():
         return None
     supervisor = launches.supervisor(launch, at)

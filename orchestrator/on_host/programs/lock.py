@@ -1,4 +1,4 @@
-"""Who may deploy this playbook on this host: hold that right for as long as the deployer's connection lives.
+"""Who may deploy under this name on this host: hold that right for as long as the deployer's connection lives.
 
 The lock is an flock, so the kernel frees it when this process ends, however it ends. The process ends when
 its standard input closes or when no heartbeat came for a while (monotonic clock: the host's wall clock may
@@ -28,10 +28,10 @@ WORK_SECONDS = 20.0
 def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields {"locked": true, "before": word} once (`turns.word`: what the lock held until now) and then lives until its input ends, or {"held_by": {...}} and ends.
 
-    request: playbook, who (user@machine of the deployer), doing, heartbeat_seconds, patience_seconds (a
+    request: instance, who (user@machine of the deployer), doing, heartbeat_seconds, patience_seconds (a
     holder whose connection was just closed needs a moment to notice).
     """
-    path = state.state_folder(request["playbook"]) / "lock"
+    path = state.state_folder(request["instance"]) / "lock"
     never = not os.path.lexists(path)
     descriptor = state.opened(path, os.O_RDWR)
     try:

@@ -16,7 +16,7 @@ from orchestrator.on_host.state.state import boot_id, known_folder, machine_id, 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Everything that can be told in one round trip; changes nothing, but notes what it saw of a launch.
 
-    request: playbook, port, host, health_path, model, api_key, launch (null: the one that lives, else the latest). A launch
+    request: instance, port, host, health_path, model, api_key, launch (null: the one that lives, else the latest). A launch
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
@@ -24,7 +24,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     shm: {entries, bytes} held by members, journal: [record], turn (`turns.word`, read before all else), machine, boot_id}. `alive` is the
     supervisor's; members may live on without it.
     """
-    state = known_folder(request["playbook"])
+    state = known_folder(request["instance"])
     turn = turns.word(state / "lock")
     at = launches.table()
     launch = launches.choose(state, request.get("launch"), at)

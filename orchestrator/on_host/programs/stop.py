@@ -24,7 +24,7 @@ RECORDING_SECONDS = 2.0
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """End a launch and clean up after it; harmless when nothing of it lives.
 
-    request: playbook, launch (null: the one that lives, else the latest), grace_seconds after TERM,
+    request: instance, launch (null: the one that lives, else the latest), grace_seconds after TERM,
     kill_seconds after KILL, remove_shm, consented_shm (names of entries that may go though they are not
     known to be ours), wait_gpu_seconds, by_person (for the journal). Answers {launch, ended: [{pid, name}],
     killed: how many needed KILL, exit_code, left: [{pid, name}] (they write into its log, are not known to be its own, and
@@ -32,7 +32,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
     Refusal("will_not_die") when something survives KILL or may not be ended by this user.
     """
-    state = state_folder(request["playbook"])
+    state = state_folder(request["instance"])
     with at_work(state):
         return _stop(request, state)
 

@@ -28,7 +28,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     It has ended when its supervisor is gone and none of its processes listens on the port: somebody may have ended the
     supervisor alone, and a server that goes on serving is no failed launch.
 
-    request: playbook, launch, port, host, interval (seconds between health questions), model (id that
+    request: instance, launch, port, host, interval (seconds between health questions), model (id that
     must be listed, or null), api_key. Yields, `waited` in seconds:
 
     {"process": "running", "launch", "pid"} first, where it runs at all, and again with the pid of the server where that
@@ -43,7 +43,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     supervisor is; {"exited": code or null, "log_bytes", "members"} at the end: the code is null where
     the supervisor could not record it, `members` [{pid, name}] live on without it.
     """
-    state = known_folder(request["playbook"])
+    state = known_folder(request["instance"])
     launch = launches.load(state, request["launch"])
     if launch is None:
         raise Refusal("no_launch", f"there is no launch {request['launch']} on this machine")

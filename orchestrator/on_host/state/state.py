@@ -24,13 +24,13 @@ JOURNAL_BYTES = 64 << 20
 _FILE_BYTES = 64 << 20
 
 
-def state_folder(playbook: str) -> Path:
-    """The state folder of a playbook on this host, made (0700) where it is missing.
+def state_folder(instance: str) -> Path:
+    """The state folder of a deployment (`instance`: its name) on this host, made (0700) where it is missing.
 
     Raises Refusal("state_folder") where it cannot be made, or where others could change what it says: what is found
     there decides which processes are ended and which bytes are written.
     """
-    folder = known_folder(playbook)
+    folder = known_folder(instance)
     try:
         trusted.make(folder)
     except OSError as error:
@@ -39,17 +39,17 @@ def state_folder(playbook: str) -> Path:
     return folder
 
 
-def known_folder(playbook: str) -> Path:
+def known_folder(instance: str) -> Path:
     """The same for whoever only looks: it may be missing. Raises as `state_folder` does."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", playbook):
-        raise Refusal("playbook_name", f"{playbook!r} cannot name a state folder")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", instance):
+        raise Refusal("instance_name", f"{instance!r} cannot name a state folder")
     base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
         home = os.path.expanduser("~")
         if not os.path.isabs(home):
             raise Refusal("state_folder", f"uid {os.geteuid()} has no home folder; set XDG_STATE_HOME")
         base = os.path.join(home, ".local", "state")
-    folder = Path(base) / "deploy" / playbook
+    folder = Path(base) / "deploy" / instance
     objection = trusted.objection(folder)
     if objection:
         raise Refusal("state_folder", f"no state is kept in {folder}: {objection}")

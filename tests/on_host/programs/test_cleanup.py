@@ -18,7 +18,7 @@ from orchestrator.on_host.removing import caches, removal
 from tests.on_host.conftest import Deployments
 from tests.waiting import eventually
 
-REQUEST = {"playbook": "kimi-k2.5", "folder": "/nonexistent", "environment": {}, "seconds": 60.0}
+REQUEST = {"instance": "kimi-k2.5", "folder": "/nonexistent", "environment": {}, "seconds": 60.0}
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_the_launchs_own_environment_tells_where_its_caches_are(
     one = deployments.launch(["/bin/true"], environment=set_for_it, unset=["VLLM_CACHE_ROOT"])
     eventually(lambda: one.exit_code() == 0)
     monkeypatch.setenv("TMPDIR", str(home / "other"))
-    done = cleanup.main({**REQUEST, "playbook": "tiny", "names": ["compile_cache"]})["compile_cache"]
+    done = cleanup.main({**REQUEST, "instance": "tiny", "names": ["compile_cache"]})["compile_cache"]
     assert done == {"removed": [str(own)], "kept": []}
     assert all(folder.is_dir() for folder in (*real, dropped))
 

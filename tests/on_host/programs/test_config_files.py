@@ -33,14 +33,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def apply(folder: Path, **more: Any) -> dict[str, Any]:
     file = {"name": "config.json", "expect": sha(ORIGINAL), "content": base64.b64encode(PATCHED).decode()}
-    request = {"playbook": "p", "folder": str(folder), "action": "apply", "patch": "fp8", "files": [file]}
+    request = {"instance": "p", "folder": str(folder), "action": "apply", "patch": "fp8", "files": [file]}
     return config_files.main({**request, **more})
 
 
 def restore(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
     return config_files.main(
         {
-            "playbook": "p",
+            "instance": "p",
             "folder": str(folder),
             "action": "restore",
             "patch": "fp8",

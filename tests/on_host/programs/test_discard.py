@@ -33,7 +33,7 @@ def run(folder: Path, *names: str, **more: Any) -> dict[str, Any]:
     known = {"size": len(GOOD), "sha256": SHA256}
     unknown = {"size": None, "sha256": None}
     files = {f"{name}.safetensors": unknown if name == "own" else known for name in names}
-    return discard.main({"playbook": "p", "folder": str(folder), "files": files, **more})
+    return discard.main({"instance": "p", "folder": str(folder), "files": files, **more})
 
 
 class Cache:
@@ -174,7 +174,7 @@ def test_a_name_that_leads_out_is_passed_over(folder: Path, tmp_path: Path) -> N
 def test_a_name_that_no_file_can_have_is_passed_over(folder: Path) -> None:
     known = {"size": 1, "sha256": "0" * 64}
     answer = discard.main(
-        {"playbook": "p", "folder": str(folder), "files": {"x" * 300: known, "a\0b": known}}
+        {"instance": "p", "folder": str(folder), "files": {"x" * 300: known, "a\0b": known}}
     )
     assert (answer["discarded"], answer["kept"]) == ([], [])
 

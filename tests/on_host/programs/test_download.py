@@ -42,7 +42,7 @@ class Site:
 
     def request(self, action: str, **more: Any) -> dict[str, Any]:
         return {
-            "action": action, "playbook": "p", "repository": "org/tiny", "revision": "main",
+            "action": action, "instance": "p", "repository": "org/tiny", "revision": "main",
             "folder": str(self.folder), "ignore": [], "endpoint": None, "token": None,
             "token_consent": False, "keep": [], **more,
         }  # fmt: skip
@@ -380,4 +380,4 @@ def test_a_download_that_ends_while_it_is_asked_about_is_done(
             progress.write('{"done": true}\n')
 
     monkeypatch.setattr(fcntl, "flock", and_then_it_ended)
-    assert download.main({"action": "status", "playbook": "p"})["state"] == "done"
+    assert download.main({"action": "status", "instance": "p"})["state"] == "done"

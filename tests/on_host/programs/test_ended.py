@@ -18,7 +18,7 @@ def test_a_killed_engine(deployments: Deployments, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(oom, "log", lambda began: [{"pid": 1, "name": "x", "text": f"{began > 0}"}])
     one = deployments.launch(stand_in(signal=int(signal.SIGKILL)))
     eventually(lambda: one.exit_code() is not None)
-    told = ended.main({"playbook": "tiny", "launch": 1})
+    told = ended.main({"instance": "tiny", "launch": 1})
     assert (told["exit_code"], told["rebooted"]) == (137, False)
     assert told["kernel"] == [{"pid": 1, "name": "x", "text": "True"}]
     assert told["oom_kills"] == oom.since(oom.counts())
@@ -27,12 +27,12 @@ def test_a_killed_engine(deployments: Deployments, monkeypatch: pytest.MonkeyPat
 def test_another_boot_tells_nothing_of_it(deployments: Deployments, monkeypatch: pytest.MonkeyPatch) -> None:
     deployments.launch(stand_in(exit=3))
     monkeypatch.setattr(ended, "boot_id", lambda: "another")
-    told = ended.main({"playbook": "tiny", "launch": 1})
+    told = ended.main({"instance": "tiny", "launch": 1})
     assert told["rebooted"]
     assert (told["oom_kills"], told["kernel"]) == ({"group": None, "machine": None}, None)
 
 
 def test_a_launch_that_never_was(deployments: Deployments) -> None:
     with pytest.raises(Refusal):
-        ended.main({"playbook": "tiny", "launch": 7})
+        ended.main({"instance": "tiny", "launch": 7})
     assert launches.numbers(deployments.folder()) == []

@@ -142,7 +142,7 @@ def test_a_manifest_that_is_none(folder: Path, manifest: Any) -> None:
     room.mkdir()
     here = {"folder": str(folder), "machine": state.machine_id()}
     state.write_json(room / "manifest.json", {**here, **manifest} if isinstance(manifest, dict) else manifest)
-    assert inspected(folder, playbook="p")["manifest"] is None
+    assert inspected(folder, instance="p")["manifest"] is None
 
 
 @pytest.mark.parametrize(
@@ -175,4 +175,4 @@ def test_a_manifest_counts_for_its_own_folder_and_machine_alone(
     room.mkdir()
     manifest = {"folder": str(folder), "machine": state.machine_id(), "commit": "c", "files": {}, **changed}
     state.write_json(room / "manifest.json", manifest)
-    assert (inspected(folder, playbook="p")["manifest"] == manifest) is there
+    assert (inspected(folder, instance="p")["manifest"] == manifest) is there

@@ -262,7 +262,7 @@ def test_the_hosts_own_token_goes_to_no_other_hub(
 )
 def test_refusals_leave_no_launch(deployments: Deployments, more: dict[str, Any], code: str) -> None:
     with pytest.raises(Refusal) as no:
-        launch.main({"playbook": "tiny", "launch_id": "x", "argv": ["true"], "log_name": "vllm.log", **more})
+        launch.main({"instance": "tiny", "launch_id": "x", "argv": ["true"], "log_name": "vllm.log", **more})
     assert no.value.code == code
     assert launches.numbers(deployments.folder()) == []
 

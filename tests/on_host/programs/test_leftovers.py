@@ -13,7 +13,7 @@ from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.waiting import eventually
 
-LOOK = {"playbook": "tiny"}
+LOOK = {"instance": "tiny"}
 
 
 def test_a_launch_that_goes_on_and_what_a_killed_server_leaves(

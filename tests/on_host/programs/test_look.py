@@ -14,7 +14,7 @@ from orchestrator.on_host.programs import look
 def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     launch = {
-        "playbook": "one",
+        "instance": "one",
         "launch": None,
         "host": "127.0.0.1",
         "port": 1,
@@ -22,7 +22,7 @@ def request_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         "model": "m",
         "api_key": None,
     }
-    return {"checkpoint": {"folder": str(tmp_path / "none"), "playbook": "one"}, "launch": launch}
+    return {"checkpoint": {"folder": str(tmp_path / "none"), "instance": "one"}, "launch": launch}
 
 
 def test_facts_are_told_where_they_are_asked_for(request_: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from tests.waiting import eventually, takes_less_than
 def look(port: int, **more: Any) -> dict[str, Any]:
     return observe.main(
         {
-            "playbook": "tiny",
+            "instance": "tiny",
             "port": port,
             "host": "0.0.0.0",
             "health_path": "/health",

@@ -33,7 +33,7 @@ def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
 
 def watching(number: int, port: int, **more: Any) -> Iterator[dict[str, Any]]:
     request = {
-        "playbook": "tiny",
+        "instance": "tiny",
         "launch": number,
         "port": port,
         "host": "127.0.0.1",

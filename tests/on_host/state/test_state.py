@@ -198,12 +198,12 @@ class TestFiles:
     def test_a_lock_that_is_a_folder(self, folder: Path) -> None:
         (folder / "lock").mkdir()
         with pytest.raises(Refusal, match="lock"):
-            next(lock.main({"playbook": "p", "patience_seconds": 0}))
+            next(lock.main({"instance": "p", "patience_seconds": 0}))
 
     def test_a_note_in_the_lock_that_is_no_note(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "lock").write_text("[1]")
         monkeypatch.setattr(lock, "_acquire", lambda *_: False)
-        assert next(lock.main({"playbook": "p", "patience_seconds": 0})) == {"held_by": {}}
+        assert next(lock.main({"instance": "p", "patience_seconds": 0})) == {"held_by": {}}
 
     @pytest.mark.parametrize("kind", sorted(UNREADABLE.keys() - {"missing"}))
     def test_a_journal_that_cannot_be_read_is_not_an_empty_one(self, folder: Path, kind: str) -> None:
@@ -270,7 +270,7 @@ class TestLaunches:
         write(folder / "launches" / "1" / "process.json", {**RECORD, **changed})
         (folder / "launches" / "1" / "command.json").mkdir()
         os.mkfifo(folder / "launches" / "1" / "exit")
-        seen = observe.main({"playbook": "p", "port": free_port(), "health_path": "/health"})
+        seen = observe.main({"instance": "p", "port": free_port(), "health_path": "/health"})
         assert seen["launch"] == 1
         assert seen["command"] is None
         one = launches.load(folder, 1)

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.on_host.programs import lock
 from orchestrator.on_host.state import state, turns
 
-REQUEST = {"playbook": "p", "who": "a@b", "doing": "x", "heartbeat_seconds": 5.0, "patience_seconds": 0.0}
+REQUEST = {"instance": "p", "who": "a@b", "doing": "x", "heartbeat_seconds": 5.0, "patience_seconds": 0.0}
 
 
 @pytest.fixture
