@@ -111,13 +111,13 @@ def _is_another(file: str, source: BinaryIO) -> bool:
         there = Path(file).stat()
     except OSError:
         return False
-    here = os.fstat(source.fileno())
-    return (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino) or there.st_size < source.tell()
+    ours = os.fstat(source.fileno())
+    return (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino) or there.st_size < source.tell()
 
 
 def _unreadable(file: str, error: OSError) -> UsageError:
     return _no_log(file, str(error.strerror))
 
 
-def _no_log(file: str, what: str) -> UsageError:
-    return UsageError("unreadable_log", f"{file}: {what}")
+def _no_log(file: str, reason: str) -> UsageError:
+    return UsageError("unreadable_log", f"{file}: {reason}")

@@ -59,11 +59,11 @@ def _load(path: Path, model: type[M], code: str) -> M:
         document = yaml_text.read(text(path, code=code))
     except yaml_text.Wrong as error:
         where = path if error.line is None else f"{path}:{error.line}"
-        raise UsageError(code, f"{where}: {error.what}") from error
+        raise UsageError(code, f"{where}: {error.reason}") from error
     mapping = document.value
     if not isinstance(mapping, dict):
-        what = "nothing" if mapping is None else "a list" if isinstance(mapping, list) else "a plain value"
-        raise UsageError(code, f"{path}:1: holds {what}; allowed: a mapping of keys to values")
+        content = "nothing" if mapping is None else "a list" if isinstance(mapping, list) else "a plain value"
+        raise UsageError(code, f"{path}:1: holds {content}; allowed: a mapping of keys to values")
     try:
         return model.model_validate(mapping)
     except ValidationError as error:
@@ -90,17 +90,17 @@ def _wrong(model: type[BaseModel], location: Location, detail: ErrorDetails) -> 
         return f"is not a known key{hint}; allowed: {', '.join(known)}"
     if kind == "missing":
         return "is missing"
-    given = f"{brief(repr(detail['input']), 60)} " if not isinstance(detail["input"], (dict, list)) else ""
+    value = f"{brief(repr(detail['input']), 60)} " if not isinstance(detail["input"], (dict, list)) else ""
     if kind in ("literal_error", "enum"):
         expected = str(detail.get("ctx", {}).get("expected", ""))
         known = [word.strip(" '") for word in expected.replace(" or ", ", ").split(",")]
         near = difflib.get_close_matches(str(detail["input"]), known, n=1)
         hint = f", did you mean {near[0]}?" if near else ""
-        return f"{given}is not one of the known values{hint}; allowed: {', '.join(known)}"
+        return f"{value}is not one of the known values{hint}; allowed: {', '.join(known)}"
     reason = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if kind == "value_error":
         return reason
-    return f"{given}is wrong; allowed: {reason.removeprefix('Input should be ')}"
+    return f"{value}is wrong; allowed: {reason.removeprefix('Input should be ')}"
 
 
 def _keys(model: type[BaseModel], location: Location) -> list[str]:

@@ -38,10 +38,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class Wrong(Exception):
     """What is wrong with a text, as one clause, and on which line (1-based; None where that cannot be said)."""
 
-    def __init__(self, line: int | None, what: str) -> None:
-        super().__init__(what)
+    def __init__(self, line: int | None, reason: str) -> None:
+        super().__init__(reason)
         self.line = line
-        self.what = what
+        self.reason = reason
 
 
 class Excessive(Wrong):

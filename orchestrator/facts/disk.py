@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed
+from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed
 
 # The folder may not exist yet: its nearest parent that does is on the same filesystem.
 _SCRIPT = r"""
@@ -48,11 +48,11 @@ class Disk:
     untold: str = ""
 
 
-def parse(said: Said) -> Disk | Unknown:
+def parse(output: Output) -> Disk | Unknown:
     """The disk from the lines of the command; something else than a folder in its place is Unknown, and silence."""
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     sizes = None
-    for line in said.out.splitlines():
+    for line in output.out.splitlines():
         key, equals, value = line.partition("=")
         # a device or mount point may hold spaces; the four columns of numbers cannot
         table = re.fullmatch(r".+?\s+(\d{1,18})\s+(\d+)\s+(-?\d{1,18})\s+(?:\d+%|-)\s+(/.*)", line)
@@ -67,23 +67,23 @@ def parse(said: Said) -> Disk | Unknown:
             "owner",
             "filesystem",
         ):
-            told[key] = value
-    if "not_a_folder" in told and "parent" in told:
-        return Unknown("not_a_folder", f"{told['parent']} is not a folder")
-    if "folder" not in told:
+            values[key] = value
+    if "not_a_folder" in values and "parent" in values:
+        return Unknown("not_a_folder", f"{values['parent']} is not a folder")
+    if "folder" not in values:
         return Unknown("disk_unreadable", "the host's shell answers nothing")
     untold = ""
     if sizes is None:
-        last = (said.err.strip().splitlines() or ["df printed nothing"])[-1]
-        untold = f"the free space of {told['folder']} is not known: {last}"
+        last = (output.err.strip().splitlines() or ["df printed nothing"])[-1]
+        untold = f"the free space of {values['folder']} is not known: {last}"
     size, _, free, mount = sizes or (None, None, None, None)
     return Disk(
-        folder=told["folder"],
-        exists="exists" in told,
-        parent=told.get("parent", told["folder"]),
-        writable="writable" in told,
-        owner_uid=int(told["owner"]) if re.fullmatch(r"\d{1,10}", told.get("owner", "")) else None,
-        filesystem=told.get("filesystem") or None,
+        folder=values["folder"],
+        exists="exists" in values,
+        parent=values.get("parent", values["folder"]),
+        writable="writable" in values,
+        owner_uid=int(values["owner"]) if re.fullmatch(r"\d{1,10}", values.get("owner", "")) else None,
+        filesystem=values.get("filesystem") or None,
         mount=mount,
         size_bytes=None if size is None else int(size) * 1024,
         free_bytes=None if free is None else max(0, int(free)) * 1024,
@@ -91,4 +91,4 @@ def parse(said: Said) -> Disk | Unknown:
     )
 
 
-FACT = Fact("disk", lambda asked: command(asked.folder), parsed(parse), by_line=True)
+FACT = Fact("disk", lambda query: command(query.folder), parsed(parse), by_line=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from orchestrator.facts.source import Asked, Command, Fact, Package, Said, Unknown
+from orchestrator.facts.source import Command, Fact, Output, Package, Query, Unknown
 
 # Metadata alone is read: importing vLLM takes 20 s and starts CUDA.
 _PROBE = """
@@ -74,55 +74,57 @@ class InstalledEngine:
         return self.distribution.endswith("-cpu") or "cpu" in self.version.partition("+")[2]
 
 
-def parse(answered: Said | Unknown, python: str, module: str) -> InstalledEngine | Unknown:
+def parse(output: Output | Unknown, python: str, module: str) -> InstalledEngine | Unknown:
     """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine."""
-    if isinstance(answered, Unknown):
+    if isinstance(output, Unknown):
         codes = {"no_such_program": "no_engine_python", "cannot_run": "engine_python"}
-        return Unknown(codes.get(answered.code, answered.code), f"the engine's python: {answered.reason}")
+        return Unknown(codes.get(output.code, output.code), f"the engine's python: {output.reason}")
     try:
-        told: dict[str, Any] = json.loads(answered.out.strip().splitlines()[-1])
-        if not _is_answer(told):
+        answer: dict[str, Any] = json.loads(output.out.strip().splitlines()[-1])
+        if not _is_answer(answer):
             raise ValueError
     except (ValueError, IndexError, RecursionError):
-        last = (answered.err.strip().splitlines() or ["it printed nothing"])[-1]
+        last = (output.err.strip().splitlines() or ["it printed nothing"])[-1]
         return Unknown("engine_python", f"{python} does not answer as a Python: {last[:200]}")
-    if not told["version"]:
-        how = "can be imported but names no version" if told["importable"] else "is not installed"
-        return Unknown("no_engine", f"{module} {how} in {told['executable']} (Python {told['python']})")
-    if not _is_version(told["version"]):
-        said = f"{module} in {told['executable']} names the version {told['version'][:60]!r}, which is none"
-        return Unknown("no_engine", said)
+    if not answer["version"]:
+        how = "can be imported but names no version" if answer["importable"] else "is not installed"
+        return Unknown("no_engine", f"{module} {how} in {answer['executable']} (Python {answer['python']})")
+    if not _is_version(answer["version"]):
+        reason = (
+            f"{module} in {answer['executable']} names the version {answer['version'][:60]!r}, which is none"
+        )
+        return Unknown("no_engine", reason)
     return InstalledEngine(
-        version=told["version"],
-        distribution=told["distribution"],
-        python=told["python"],
-        executable=told["executable"],
-        huggingface_hub=told.get("huggingface_hub"),
-        torch=told.get("torch"),
-        transformers=told.get("transformers"),
+        version=answer["version"],
+        distribution=answer["distribution"],
+        python=answer["python"],
+        executable=answer["executable"],
+        huggingface_hub=answer.get("huggingface_hub"),
+        torch=answer.get("torch"),
+        transformers=answer.get("transformers"),
     )
 
 
-def _command(asked: Asked) -> Command | Unknown:
-    if asked.engine_python is None:
+def _command(query: Query) -> Command | Unknown:
+    if query.engine_python is None:
         return Unknown("not_asked", "no interpreter of an engine was named")
-    return command(asked.engine_python, asked.package, asked.environment)
+    return command(query.engine_python, query.package, query.environment)
 
 
 FACT = Fact(
-    "engine", _command, lambda said, asked: parse(said, asked.engine_python or "", asked.package.module)
+    "engine", _command, lambda output, query: parse(output, query.engine_python or "", query.package.module)
 )
 
 
-def _is_answer(told: Any) -> bool:
+def _is_answer(answer: Any) -> bool:
     """Whether it is what the question prints, and nothing that an interpreter's own start-up printed last."""
     return (
-        isinstance(told, dict)
-        and "importable" in told
-        and all(isinstance(told.get(name), str) for name in ("python", "executable"))
-        and {"version", "distribution"} <= told.keys()
-        and all(isinstance(told.get(name), (str, type(None))) for name in _VERSIONS)
-        and (told["version"] is None) == (told["distribution"] is None)
+        isinstance(answer, dict)
+        and "importable" in answer
+        and all(isinstance(answer.get(name), str) for name in ("python", "executable"))
+        and {"version", "distribution"} <= answer.keys()
+        and all(isinstance(answer.get(name), (str, type(None))) for name in _VERSIONS)
+        and (answer["version"] is None) == (answer["distribution"] is None)
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from orchestrator import facts as room
 from orchestrator.facts import gpus
 from orchestrator.facts.gpus import Gpu
-from orchestrator.facts.source import Asked, Command, Fact, Unknown, answer
+from orchestrator.facts.source import Command, Fact, Query, Unknown, answer
 
 T = TypeVar("T")
 
@@ -40,22 +40,22 @@ class Facts:
     @property
     def cards(self) -> tuple[Gpu, ...]:
         """The GPUs, none where they are not known."""
-        told = self.of(gpus.FACT)
-        return () if isinstance(told, Unknown) else told.gpus
+        known = self.of(gpus.FACT)
+        return () if isinstance(known, Unknown) else known.gpus
 
     @property
     def compute_cap(self) -> str | None:
         """The lowest compute capability among the GPUs, "12.0"; None where one is not known."""
-        told = [card.compute_cap for card in self.cards]
-        known = [text for text in told if text is not None]
-        if not known or len(known) < len(told):
+        listed = [card.compute_cap for card in self.cards]
+        known = [text for text in listed if text is not None]
+        if not known or len(known) < len(listed):
             return None
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def questions(asked: Asked) -> dict[str, Any]:
+def questions(query: Query) -> dict[str, Any]:
     """What `on_host/programs/read_facts.py` is to be asked. The answer takes as long as the slowest command (at most 30 s)."""
-    commands = {fact.name: fact.command(asked) for fact in every()}
+    commands = {fact.name: fact.command(query) for fact in every()}
     return {
         "commands": {
             name: {"argv": list(item.argv), "timeout": item.timeout, "environment": dict(item.environment)}
@@ -65,9 +65,9 @@ def questions(asked: Asked) -> dict[str, Any]:
     }
 
 
-def read(told: Mapping[str, Any], asked: Asked, *, own: Iterable[int] = ()) -> Facts:
+def read(replies: Mapping[str, Any], query: Query, *, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
-    known = {fact.name: _read(fact, told, asked) for fact in every()}
+    known = {fact.name: _read(fact, replies, query) for fact in every()}
     for fact in every():
         value = known[fact.name]
         if fact.beside is not None and not isinstance(value, Unknown):
@@ -75,8 +75,8 @@ def read(told: Mapping[str, Any], asked: Asked, *, own: Iterable[int] = ()) -> F
     return Facts(known, frozenset(own))
 
 
-def _read(fact: Fact[T], told: Mapping[str, Any], asked: Asked) -> T | Unknown:
-    command = fact.command(asked)
+def _read(fact: Fact[T], replies: Mapping[str, Any], query: Query) -> T | Unknown:
+    command = fact.command(query)
     if isinstance(command, Unknown):
         return command
-    return fact.read(answer(told[fact.name], by_line=fact.by_line), asked)
+    return fact.read(answer(replies[fact.name], by_line=fact.by_line), query)

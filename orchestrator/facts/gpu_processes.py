@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.facts.gpus import NVIDIA_PATH, failure
-from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
+from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 
 # Whose each process is and what it runs, where /proc has one of that number.
 _SCRIPT = (
@@ -38,13 +38,13 @@ class GpuProcess:
     """The command line; None, as the user, where no process of that number runs this program here."""
 
 
-def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
+def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
     """The processes of `nvidia-smi --query-compute-apps`; an idle host answers with nothing at all."""
-    if (failed := failure(said)) is not None:
+    if (failed := failure(output)) is not None:
         return failed
-    owners = {int(pid): (user, command) for pid, user, command in _OWNER.findall(said.out)}
-    found = []
-    for line in said.out.splitlines():
+    owners = {int(pid): (user, command) for pid, user, command in _OWNER.findall(output.out)}
+    processes = []
+    for line in output.out.splitlines():
         # a process name may hold commas: two fields from the left, one from the right
         match = re.fullmatch(r"(GPU-[^,]+), (\d{1,18}), (.*), ([^,]+)", line.strip())
         if match:
@@ -53,7 +53,7 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
             shown = None if name.startswith("[") else name
             user, command = owners.get(int(pid), ("", ""))
             known = shown is not None and _program(shown) == _program(command)
-            found.append(
+            processes.append(
                 GpuProcess(
                     uuid,
                     int(pid),
@@ -63,9 +63,9 @@ def parse(said: Said) -> tuple[GpuProcess, ...] | Unknown:
                     command.strip() if known else None,
                 )
             )
-    if not found and said.rc != 0:
-        return Unknown("gpu_query", f"nvidia-smi left with exit status {said.rc}")
-    return tuple(found)
+    if not processes and output.rc != 0:
+        return Unknown("gpu_query", f"nvidia-smi left with exit status {output.rc}")
+    return tuple(processes)
 
 
 FACT = Fact("gpu_processes", plain(COMMAND), parsed(parse))

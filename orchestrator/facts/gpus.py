@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
+from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 
 FIELDS = (
     "index",
@@ -104,9 +104,9 @@ FAILURES = (
 """Code, words (they decide before the exit status, which differs between drivers), meaning."""
 
 
-def parse(said: Said) -> Gpus | Unknown:
+def parse(output: Output) -> Gpus | Unknown:
     """The cards from `nvidia-smi --query-gpu=... --format=csv`, with or without header and units."""
-    text = said.out + said.err
+    text = output.out + output.err
     fields = list(FIELDS)
     rows: list[Gpu] = []
     problems: list[str] = []
@@ -119,19 +119,19 @@ def parse(said: Said) -> Gpus | Unknown:
             problems.append(line.strip()[:200])
     if rows:
         return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
-    if (failed := failure(said)) is not None:
+    if (failed := failure(output)) is not None:
         return failed
-    told = problems[0] if problems else f"nvidia-smi named no GPU (exit status {said.rc})"
-    return Unknown("no_devices", told)
+    reason = problems[0] if problems else f"nvidia-smi named no GPU (exit status {output.rc})"
+    return Unknown("no_devices", reason)
 
 
 FACT = Fact("gpus", plain(COMMAND), parsed(parse))
 
 
-def failure(said: Said) -> Unknown | None:
+def failure(output: Output) -> Unknown | None:
     """What nvidia-smi says where it cannot answer at all."""
     for code, words, meaning in FAILURES:
-        if re.search(words, said.out + said.err):
+        if re.search(words, output.out + output.err):
             return Unknown(code, meaning)
     return None
 
@@ -145,24 +145,24 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
     cells[1 : 2 + spare] = [", ".join(cells[1 : 2 + spare])]
     if len(cells) != len(fields):
         return None
-    told = dict(zip(fields, cells, strict=True))
-    if not told.keys() >= _NEEDED or not re.fullmatch(r"\d{1,6}", told["index"]):
+    values = dict(zip(fields, cells, strict=True))
+    if not values.keys() >= _NEEDED or not re.fullmatch(r"\d{1,6}", values["index"]):
         return None
-    cap = told.get("compute_cap", "")
+    cap = values.get("compute_cap", "")
     faults = tuple(
         f"{field}: {value}"
-        for field, value in told.items()
+        for field, value in values.items()
         if value.startswith("[") and value not in ("[N/A]", "[Not Supported]")
     )
     return Gpu(
-        index=int(told["index"]),
-        name=told["name"],
-        uuid=told["uuid"],
+        index=int(values["index"]),
+        name=values["name"],
+        uuid=values["uuid"],
         compute_cap=cap if re.fullmatch(r"\d{1,3}\.\d{1,3}", cap) else None,
-        memory_mib=_mib(told["memory.total"]),
-        memory_used_mib=_mib(told["memory.used"]),
-        driver=_value(told["driver_version"]),
-        mig=_value(told["mig.mode.current"]),
+        memory_mib=_mib(values["memory.total"]),
+        memory_used_mib=_mib(values["memory.used"]),
+        driver=_value(values["driver_version"]),
+        mig=_value(values["mig.mode.current"]),
         faults=faults,
     )
 
@@ -172,5 +172,5 @@ def _value(cell: str) -> str | None:
 
 
 def _mib(cell: str) -> int | None:
-    found = re.fullmatch(r"(\d{1,12})( MiB)?", cell)
-    return int(found[1]) if found else None
+    match = re.fullmatch(r"(\d{1,12})( MiB)?", cell)
+    return int(match[1]) if match else None

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
+from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 from orchestrator.on_host.secrets.secrets import redact
 
 # One `key=value` a line, each asked for by itself: what one of them lacks is no other's loss. What may take its time comes
@@ -99,16 +99,16 @@ class Machine:
         return bool(self.remove_ipc) and not self.linger and (self.uid is None or self.uid >= 1000)
 
 
-def parse(said: Said) -> Machine | Unknown:
+def parse(output: Output) -> Machine | Unknown:
     """The machine from the lines of COMMAND, whichever of them there are; Unknown where there is none."""
-    told: defaultdict[str, list[str]] = defaultdict(list)
-    for line in said.out.splitlines():
+    values: defaultdict[str, list[str]] = defaultdict(list)
+    for line in output.out.splitlines():
         key, equals, value = line.partition("=")
         if equals and value.strip():
-            told[key].append(value.strip())
-    if not told:
+            values[key].append(value.strip())
+    if not values:
         return Unknown("machine_unreadable", "the host's shell answers nothing")
-    first = {key: values[0] for key, values in told.items()}
+    first = {key: listed[0] for key, listed in values.items()}
     state_home = first.get("state_home", "")
     return Machine(
         hostname=first.get("hostname"),
@@ -122,7 +122,7 @@ def parse(said: Said) -> Machine | Unknown:
         state_home=state_home if state_home.startswith("/") else None,
         hf_home=first.get("hf_home"),
         hf_endpoint=redact(endpoint) if (endpoint := first.get("hf_endpoint")) else None,
-        hf_names=tuple(sorted(told["hf_name"])),
+        hf_names=tuple(sorted(values["hf_name"])),
         cuda_visible_devices=first.get("cuda_visible_devices"),
         cpus=_number(first.get("cpus")),
         cpu_model=first.get("cpu_model"),

@@ -26,7 +26,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Said:
+class Output:
     """What a command printed before it ended; `rc` is 124 where its time was over."""
 
     rc: int
@@ -52,7 +52,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """What facts are asked for; `~` in the folder and the interpreter is the home folder on the host.
 
     `engine_python` None: the engine is not asked for. It is asked with the environment that it will be started with:
@@ -71,40 +71,40 @@ class Fact(Generic[T]):
     """One thing that is true on a host: the FACT of a file in this folder, by whose name it goes."""
 
     name: str
-    command: Callable[[Asked], Command | Unknown]
+    command: Callable[[Query], Command | Unknown]
     """What tells it, or why it is not asked for."""
-    read: Callable[[Said | Unknown, Asked], T | Unknown]
+    read: Callable[[Output | Unknown, Query], T | Unknown]
     by_line: bool = False
     """Whether its lines stand each by itself, so that what was said before the time was over counts."""
     beside: Callable[[T, Mapping[str, object]], T | Unknown] | None = None
     """Judges it once more by the other facts, by name."""
 
 
-def plain(command: Command) -> Callable[[Asked], Command]:
+def plain(command: Command) -> Callable[[Query], Command]:
     """The command of a fact that depends on nothing."""
     return lambda _: command
 
 
-def parsed(parse: Callable[[Said], T | Unknown]) -> Callable[[Said | Unknown, Asked], T | Unknown]:
+def parsed(parse: Callable[[Output], T | Unknown]) -> Callable[[Output | Unknown, Query], T | Unknown]:
     """The reading of a fact that depends on nothing but what was said."""
-    return lambda said, _: said if isinstance(said, Unknown) else parse(said)
+    return lambda output, _: output if isinstance(output, Unknown) else parse(output)
 
 
 TIMED_OUT = 124
 
 
-def answer(value: Mapping[str, Any], *, by_line: bool = False) -> Said | Unknown:
+def answer(value: Mapping[str, Any], *, by_line: bool = False) -> Output | Unknown:
     """One answer of the program on the host, decoded; bytes that are not UTF-8 are replaced."""
     if by_line and "timed_out" in value and value.get("stdout"):
         whole, _, _ = _text(value["stdout"]).rpartition("\n")  # a line that was cut off says another thing
-        return Said(TIMED_OUT, f"{whole}\n", f"no answer within {value['timed_out']:g} s")
+        return Output(TIMED_OUT, f"{whole}\n", f"no answer within {value['timed_out']:g} s")
     if "missing" in value:
         return Unknown("no_such_program", f"{value['missing']} does not exist on the host")
     if "refused" in value:
         return Unknown("cannot_run", f"cannot be run: {value['refused']}")
     if "timed_out" in value:
         return Unknown("no_answer", f"no answer within {value['timed_out']:g} s")
-    return Said(value["rc"], _text(value["stdout"]), _text(value["stderr"]))
+    return Output(value["rc"], _text(value["stdout"]), _text(value["stderr"]))
 
 
 def _text(packed: str) -> str:

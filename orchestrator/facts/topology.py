@@ -9,7 +9,7 @@ from typing import Literal
 
 from orchestrator.facts import gpus
 from orchestrator.facts.gpus import NVIDIA_PATH, failure
-from orchestrator.facts.source import Command, Fact, Said, Unknown, parsed, plain
+from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 
 COMMAND = Command.sh(NVIDIA_PATH + "nvidia-smi topo -m", timeout=30)
 
@@ -66,15 +66,15 @@ def _kind(link: str) -> str:
     return "NVLINK" if link.startswith("NV") else link
 
 
-def parse(said: Said) -> Topology | Unknown:
+def parse(output: Output) -> Topology | Unknown:
     """The links from `nvidia-smi topo -m`.
 
     A matrix that is not whole (cut off, not square, not symmetric) is Unknown: it must not pass as a
     smaller host.
     """
-    if (failed := failure(said)) is not None:
+    if (failed := failure(output)) is not None:
         return failed
-    matrix = square(said.out)
+    matrix = square(output.out)
     if isinstance(matrix, Unknown):
         return matrix
     for a, row in enumerate(matrix):
@@ -153,21 +153,23 @@ def suggest_nccl(
     if level is None or (topology.gpus == 2 and amd):
         return ()
     across = "across NUMA nodes" if kind == "SYS" else "through the CPU's host bridge"
-    found = [Suggestion("NCCL_P2P_LEVEL", level, f"GPU{a}-GPU{b} is {kind}, {across} (nvidia-smi topo)")]
+    suggestions = [
+        Suggestion("NCCL_P2P_LEVEL", level, f"GPU{a}-GPU{b} is {kind}, {across} (nvidia-smi topo)")
+    ]
     if kind == "SYS" and sockets == 2 and amd and topology.shape == "pcie_sockets":
-        found.append(
+        suggestions.append(
             Suggestion("NCCL_PROTO", "LL", "two AMD sockets, where NCCL misjudges the links' bandwidth")
         )
-    return tuple(found)
+    return tuple(suggestions)
 
 
 def unfounded_nccl(
     environment: Mapping[str, str], suggested: tuple[Suggestion, ...]
 ) -> tuple[tuple[str, str], ...]:
     """NCCL_P2P_LEVEL and NCCL_PROTO that a playbook sets and the measured host gives no reason for."""
-    asked = {item.name: item.value for item in suggested}
+    wanted = {item.name: item.value for item in suggested}
     return tuple(
         (name, f"{name}={environment[name]}: this host's topology gives no reason for it")
         for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO")
-        if name in environment and asked.get(name) != environment[name]
+        if name in environment and wanted.get(name) != environment[name]
     )

@@ -91,7 +91,7 @@ def _yaml(text: str, option: str) -> Any:
     try:
         return yaml_text.read(text).value
     except yaml_text.Excessive as error:
-        raise UsageError("invalid_option", f"{option}: {error.what}") from None
+        raise UsageError("invalid_option", f"{option}: {error.reason}") from None
     except yaml_text.Wrong:
         return text
 

@@ -85,8 +85,8 @@ class Playbook(Shape):
             return "option"
         place: Any = self
         for part in key:
-            given = place if isinstance(place, Mapping) else getattr(place, "model_fields_set", ())
-            if part not in given:
+            stated = place if isinstance(place, Mapping) else getattr(place, "model_fields_set", ())
+            if part not in stated:
                 return "default"
             place = place[part] if isinstance(place, Mapping) else getattr(place, part)
         return "playbook"
@@ -146,15 +146,17 @@ def _option_error(error: ValidationError, overrides: Sequence[Override]) -> Usag
     for detail in error.errors(include_url=False):
         location = tuple(part for part in detail["loc"] if part != "[key]")
         guilty = [item for item in overrides if _touches(item.path, location)] or list(overrides)
-        said = detail["msg"].removeprefix("Value error, ")
-        said = said.replace("Input should be", "is wrong; allowed:").replace("Field required", "is missing")
+        reason = detail["msg"].removeprefix("Value error, ")
+        reason = reason.replace("Input should be", "is wrong; allowed:").replace(
+            "Field required", "is missing"
+        )
         where = ".".join(str(part) for part in location)
         if detail["type"] == "extra_forbidden":
             known = _keys_beside(location)
             near = difflib.get_close_matches(str(location[-1]), known, n=1)
             hint = f", did you mean {near[0]}?" if near else ""
-            said = f"is not a known key{hint}" + (f"; allowed: {', '.join(known)}" if known else "")
-        lines.append(f"{', '.join(item.option for item in guilty)}: {where}: {said}")
+            reason = f"is not a known key{hint}" + (f"; allowed: {', '.join(known)}" if known else "")
+        lines.append(f"{', '.join(item.option for item in guilty)}: {where}: {reason}")
     return UsageError("invalid_option", "\n".join(dict.fromkeys(lines)))
 
 
@@ -175,26 +177,26 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
 def load(path: Path) -> Playbook:
     """Read a playbook; its name is the file's name. UsageError("invalid_playbook") says file, line and key."""
     file = load_model(path, PlaybookFile, code="invalid_playbook")
-    given = {key: getattr(file, key) for key in file.model_fields_set}
+    values = {key: getattr(file, key) for key in file.model_fields_set}
     try:
-        return Playbook(name=path.stem, source=path, **given)
+        return Playbook(name=path.stem, source=path, **values)
     except ValidationError as error:
-        said = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         right = re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._")[:64] or "playbook"
         raise UsageError(
             "invalid_playbook",
-            f"{path}: the file's name is the playbook's name: {said}",
+            f"{path}: the file's name is the playbook's name: {reason}",
             next_command=shlex.join(["mv", "--", str(path), str(path.with_name(f"{right}.yaml"))]),
         ) from None
 
 
 def names(folders: Sequence[Path]) -> dict[str, Path]:
     """Every playbook in these folders with its file, in the order of the alphabet; the first folder wins."""
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.yaml")):
-            found.setdefault(path.stem, path)
-    return dict(sorted(found.items()))
+            paths.setdefault(path.stem, path)
+    return dict(sorted(paths.items()))
 
 
 def find(name: str, folders: Sequence[Path]) -> Playbook:
@@ -206,8 +208,8 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
         try:
             return load(Path(name).expanduser())
         except RuntimeError as error:  # ~NAME of nobody here
-            said = f"{name[:60]}: {error}"
-            raise UsageError("invalid_playbook", said) from None
+            reason = f"{name[:60]}: {error}"
+            raise UsageError("invalid_playbook", reason) from None
     known = names(folders)
     if name in known:
         return load(known[name])

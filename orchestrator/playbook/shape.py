@@ -187,8 +187,8 @@ class Setting(PlaybookPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _bare_value(cls, given: Any) -> Any:
-        return given if isinstance(given, Mapping | Setting) else {"value": given}
+    def _bare_value(cls, setting: Any) -> Any:
+        return setting if isinstance(setting, Mapping | Setting) else {"value": setting}
 
 
 def _argument_name(name: Any, info: ValidationInfo) -> str:

@@ -9,7 +9,7 @@ from orchestrator.facts import engine, machine
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, questions, read
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Asked
+from orchestrator.facts.source import Query
 from orchestrator.hosts.host import Host
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
@@ -75,17 +75,17 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     """Read everything in one round trip, but for the facts where they are known; changes nothing."""
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-    asked = Asked(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
+    query = Query(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
     request = Look(
         checkpoint=InspectCheckpoint(folder=playbook.folder, instance=playbook.instance),
         launch=question(playbook),
-        facts=ReadFacts.model_validate(questions(asked)) if facts is None else None,
+        facts=ReadFacts.model_validate(questions(query)) if facts is None else None,
     )
     looked = ask(host, request, deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS)
     now, history = observed(looked.launch)
     there = checkpoint(looked.checkpoint)
     return Survey(
-        facts=facts or read(looked.facts or {}, asked, own=[member.pid for member in now.members]),
+        facts=facts or read(looked.facts or {}, query, own=[member.pid for member in now.members]),
         checkpoint=there,
         observed=now,
         history=history.within(there.folder),

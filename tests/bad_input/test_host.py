@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.facts import gather
-from orchestrator.facts.source import Asked, plain
+from orchestrator.facts.source import Query, plain
 from tests import stand_in
 from tests.bad_input.conftest import Program
 from tests.bad_input.refused import refused
@@ -113,7 +113,7 @@ class TestCards:
         self, whole: Case, program: Program, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         impatient = [
-            replace(fact, command=plain(replace(fact.command(Asked("")), timeout=0.2)))  # type: ignore[type-var]
+            replace(fact, command=plain(replace(fact.command(Query("")), timeout=0.2)))  # type: ignore[type-var]
             if fact.name in ("gpus", "topology", "p2p", "gpu_processes")
             else fact
             for fact in gather.every()

@@ -45,7 +45,7 @@ def test_more_than_anybody_means(name: str) -> None:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     with pytest.raises(Excessive) as caught:
         yaml_text.read(text)
-    assert said in caught.value.what
+    assert said in caught.value.reason
     assert caught.value.line is not None and abs(caught.value.line - line) <= 1
     assert time.process_time() - began < 20  # seconds of this process alone; without a bound there is no end
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
@@ -79,7 +79,7 @@ def test_more_than_anybody_means(name: str) -> None:
 def test_a_wrong_text_is_told_by_its_line(text: str, line: int, said: str) -> None:
     with pytest.raises(Wrong) as caught:
         yaml_text.read(text)
-    assert said in caught.value.what
+    assert said in caught.value.reason
     assert caught.value.line == line
 
 

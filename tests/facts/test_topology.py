@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from orchestrator.facts import p2p, topology
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
 from tests.facts.cases_of import CASES, cases
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("topology"))
-def test_matrices(said: Said, expected: dict[str, Any]) -> None:
-    read = topology.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("topology"))
+def test_matrices(output: Output, expected: dict[str, Any]) -> None:
+    read = topology.parse(output)
     if "unknown" in expected:
         assert isinstance(read, Unknown)
         assert read.code == expected["unknown"]
@@ -30,9 +30,9 @@ def test_matrices(said: Said, expected: dict[str, Any]) -> None:
         assert all(item.reason for item in suggested)
 
 
-@pytest.mark.parametrize(("said", "expected"), cases("p2p"))
-def test_peer_to_peer(said: Said, expected: dict[str, Any]) -> None:
-    refused = p2p.parse(said)
+@pytest.mark.parametrize(("output", "expected"), cases("p2p"))
+def test_peer_to_peer(output: Output, expected: dict[str, Any]) -> None:
+    refused = p2p.parse(output)
     assert not isinstance(refused, Unknown)
     assert [list(pair) for pair in refused] == expected["refused"]
     gpus = expected["gpus"]
@@ -44,7 +44,7 @@ def test_peer_to_peer(said: Said, expected: dict[str, Any]) -> None:
 
 
 def test_what_a_playbook_sets_without_reason_is_named() -> None:
-    read = topology.parse(Said(0, (CASES / "topology" / "pcie_8gpu_node_sys.txt").read_text()))
+    read = topology.parse(Output(0, (CASES / "topology" / "pcie_8gpu_node_sys.txt").read_text()))
     assert isinstance(read, Topology)
     playbook = {"NCCL_P2P_LEVEL": "SYS", "NCCL_PROTO": "LL", "NCCL_DEBUG": "INFO"}
     amd = suggest_nccl(read, sockets=2, cpu_vendor="AuthenticAMD")

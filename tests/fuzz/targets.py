@@ -27,7 +27,7 @@ from orchestrator.engines import sizing
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.log.selector import parse as parse_refusal
 from orchestrator.facts.gather import Facts, every
-from orchestrator.facts.source import Asked, Said
+from orchestrator.facts.source import Output, Query
 from orchestrator.hosts.answers import Program, read_line
 from orchestrator.on_host.checkpoint.shards import Broken, shard_tensors
 from orchestrator.on_host.ports import listeners
@@ -274,8 +274,8 @@ TEXTS: tuple[Callable[[str], Any], ...] = (
 def facts(data: bytes) -> None:
     """Whatever a program on the host prints is a fact or none."""
     text = data[1:].decode("utf-8", "replace")
-    said = Said(data[0] % 2 if data else 0, text, text[:200])
-    known = {fact.name: fact.read(said, Asked("/models", "python3")) for fact in every()}
+    output = Output(data[0] % 2 if data else 0, text, text[:200])
+    known = {fact.name: fact.read(output, Query("/models", "python3")) for fact in every()}
     for parse_text in TEXTS:
         parse_text(text)
     cap = Facts(known).compute_cap

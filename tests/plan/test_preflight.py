@@ -11,7 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.facts import machine, topology
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Said, Unknown
+from orchestrator.facts.source import Output, Unknown
 from orchestrator.plan import preflight, resolve
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
@@ -20,12 +20,12 @@ from tests.facts.cases_of import CASES
 from tests.surveys import cards, knowing, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
-SOCKETS = topology.parse(Said(0, (CASES / "topology/pcie_8gpu_node_sys.txt").read_text()))
+SOCKETS = topology.parse(Output(0, (CASES / "topology/pcie_8gpu_node_sys.txt").read_text()))
 TIMED_OUT = Unknown("no_answer", "no answer within 30 s")
 
 
 def machine_of(name: str, **more: Any) -> Machine:
-    read = machine.parse(Said(0, (CASES / "machine" / f"{name}.txt").read_text()))
+    read = machine.parse(Output(0, (CASES / "machine" / f"{name}.txt").read_text()))
     assert isinstance(read, Machine)
     return replace(read, **more)
 

@@ -44,21 +44,21 @@ def describe(folder: str) -> dict[str, Any]:
         return {"files": {}, "elsewhere": [], "whole": False}
 
 
-def _python(folder: str) -> Iterator[str]:
+def _python(root: str) -> Iterator[str]:
     """Every Python file that an import from a file of the folder reaches; a link is what it leads to."""
     seen: set[str] = set()
-    waiting, entries = [folder], 0
+    waiting, entries = [root], 0
     while waiting:
-        here = waiting.pop()
-        real = os.path.realpath(here)
+        folder = waiting.pop()
+        real = os.path.realpath(folder)
         if real in seen or not os.path.isdir(real):
             continue
         seen.add(real)
-        for name in sorted(os.listdir(here)):
+        for name in sorted(os.listdir(folder)):
             entries += 1
             if entries > MOST_ENTRIES:
                 raise _TooMuch
-            path = os.path.join(here, name)
+            path = os.path.join(folder, name)
             if name.endswith(".py"):
                 yield path
             elif "." not in name and os.path.isdir(path):
@@ -73,7 +73,7 @@ def _read(path: str, most: int) -> bytes:
 
 
 def _elsewhere(folder: str) -> list[str]:
-    found: set[str] = set()
+    places: set[str] = set()
     for name in sorted(os.listdir(folder)):
         if not name.endswith("config.json"):
             continue
@@ -81,12 +81,12 @@ def _elsewhere(folder: str) -> list[str]:
             for reference in _references(json.loads(_read(os.path.join(folder, name), _LONGEST_CONFIG))):
                 repository, dashes, _ = reference.partition("--")
                 if dashes:
-                    found.add(repository[:200])
+                    places.add(repository[:200])
                 elif (
                     os.path.isabs(reference) or ".." in reference
                 ):  # joined to the folder's path, it leads out of it
-                    found.add(reference[:200])
-    return sorted(found)
+                    places.add(reference[:200])
+    return sorted(places)
 
 
 def _references(value: Any, named: bool = False) -> Iterator[str]:

@@ -49,15 +49,15 @@ def leading_to(blob: Blob) -> list[str]:
         status = os.lstat(blob.path)
     except OSError:
         return []
-    found = []
+    names = []
     for folder, folders, files in os.walk(os.path.join(blob.repository, "snapshots")):
         for name in (*folders, *files):
             path = os.path.join(folder, name)
             try:
                 if os.path.samestat(os.stat(path), status):
-                    found.append(path)
+                    names.append(path)
             except OSError:
                 continue
-    if status.st_nlink > 1 and not found:
-        found.append("a hard link")
-    return sorted(found)
+    if status.st_nlink > 1 and not names:
+        names.append("a hard link")
+    return sorted(names)

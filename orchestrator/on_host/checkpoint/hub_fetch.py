@@ -69,22 +69,22 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
 
 
 def _foreign(folder: str, files: list[RemoteFile], repository: str) -> str:
-    one = files[0]
-    size = hub_files.size_of(os.path.join(folder, one.name))
+    first = files[0]
+    size = hub_files.size_of(os.path.join(folder, first.name))
     return (
-        f"{len(files)} sound files in {folder} are not those of {repository} and stay: {one.name} has {size} bytes, "
-        f"the repository's {one.size}"
+        f"{len(files)} sound files in {folder} are not those of {repository} and stay: {first.name} has {size} bytes, "
+        f"the repository's {first.size}"
     )
 
 
-def tokens(own: str | None, given: str | None, endpoint: str, consent: bool) -> list[str | None]:
+def tokens(own: str | None, callers: str | None, endpoint: str, consent: bool) -> list[str | None]:
     """Which tokens to try, in order: the host's own, the caller's, none.
 
     Without consent none is sent over plain http or to anybody but huggingface.co.
     """
     if not consent and not hub_token.trusted(endpoint):
         return [None]
-    return [token for token in dict.fromkeys((own, given)) if token] + [None]
+    return [token for token in dict.fromkeys((own, callers)) if token] + [None]
 
 
 def _library() -> Any:
@@ -106,8 +106,8 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
     # asking for a token may itself send one: an OAuth or OIDC token is renewed at the environment's HF_ENDPOINT
     own = _own_token(hub) if consent or all(map(hub_token.trusted, places)) else None
     secrets.remember(own or "")
-    given = request.get("token")
-    choices = tokens(own, given, places[0], consent)
+    callers = request.get("token")
+    choices = tokens(own, callers, places[0], consent)
     first: DownloadFailure | None = None
     for token in choices:
         try:
@@ -117,7 +117,7 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
                 raise
             first = first or failure
     assert first is not None
-    if choices == [None] and (own or given or _has_token(hub)):
+    if choices == [None] and (own or callers or _has_token(hub)):
         withheld = f"; a token is at hand but is not sent to {endpoint} without consent"
         raise DownloadFailure(first.code, first.message + withheld)
     raise first
@@ -149,7 +149,9 @@ def _listing(hub: Any, endpoint: str, request: dict[str, Any], token: str | None
     return _persist(ask, f"{name} at {revision} on {endpoint}", attempts=2)
 
 
-def _persist(step: Callable[[], Any], what: str, attempts: int, stop: threading.Event | None = None) -> Any:
+def _persist(
+    step: Callable[[], Any], subject: str, attempts: int, stop: threading.Event | None = None
+) -> Any:
     """The step's result; tried again, with growing waits, as long as the failure may pass by itself."""
     halt = stop or threading.Event()
     for attempt in range(attempts):
@@ -158,9 +160,9 @@ def _persist(step: Callable[[], Any], what: str, attempts: int, stop: threading.
         except Exception as error:
             code = error.code if isinstance(error, DownloadFailure) else code_of(error)
             why = error.message if isinstance(error, DownloadFailure) else sentence_of(error)
-            print(f"{state.now()} {what}: {why}", file=sys.stderr, flush=True)
+            print(f"{state.now()} {subject}: {why}", file=sys.stderr, flush=True)
             if code not in TRANSIENT or attempt + 1 == attempts or halt.wait(FIRST_WAIT_SECONDS * 2**attempt):
-                raise DownloadFailure(code, f"{what}: {why}") from error
+                raise DownloadFailure(code, f"{subject}: {why}") from error
     raise AssertionError("attempts is at least 1")
 
 
@@ -227,13 +229,13 @@ class _Run:
         for _ in range(min(WORKERS, self.left)):
             threading.Thread(target=self._work, daemon=True).start()
         say(self._progress())
-        told = time.monotonic()
+        last = time.monotonic()
         try:
             while self.left:
-                self._take_end(told + TICK_SECONDS - time.monotonic())
-                if time.monotonic() - told >= TICK_SECONDS or not self.left:
+                self._take_end(last + TICK_SECONDS - time.monotonic())
+                if time.monotonic() - last >= TICK_SECONDS or not self.left:
                     say(self._progress())
-                    told = time.monotonic()
+                    last = time.monotonic()
         finally:
             self.stop.set()
 
@@ -265,11 +267,11 @@ class _Run:
 
     def _fetch(self, file: RemoteFile) -> None:
         self.hub.hf_hub_download(filename=file.name, **self.arguments)
-        found = hub_files.size_of(os.path.join(self.folder, file.name))
+        size = hub_files.size_of(os.path.join(self.folder, file.name))
         whole = hub_files.sound(self.folder, file.name) or hub_files.exactly(self.folder, file)
-        if found != file.size or not whole:
+        if size != file.size or not whole:
             hub_files.clear(self.folder, [file])
-            raise DownloadFailure("download_failed", f"arrived broken, {found} of {file.size} bytes")
+            raise DownloadFailure("download_failed", f"arrived broken, {size} of {file.size} bytes")
 
     def _progress(self) -> dict[str, Any]:
         running = list(self.under_way.values())

@@ -69,17 +69,17 @@ def compare(
 ) -> Compared:
     """What to do about each file; `keep` names those whose local bytes are ours, `earlier` is the last manifest's files."""
     ours = set(keep)
-    found = Compared([], [], [])
+    compared = Compared([], [], [])
     for file in files:
         path = os.path.join(folder, file.name)
         if not os.path.isfile(path) or not (sound(folder, file.name) or exactly(folder, file)):
-            found.fetch.append(file)
+            compared.fetch.append(file)
         elif file.name not in ours and not _is_that(folder, file, earlier.get(file.name) or {}):
             if _from_the_hub(folder, file, earlier.get(file.name) or {}):
-                found.fetch.append(file)
+                compared.fetch.append(file)
             else:
-                (found.foreign if file.sha256 else found.kept).append(file)
-    return found
+                (compared.foreign if file.sha256 else compared.kept).append(file)
+    return compared
 
 
 def exactly(folder: str, file: RemoteFile) -> bool:
@@ -183,12 +183,12 @@ def clear(folder: str, files: Iterable[RemoteFile]) -> list[str]:
 
 def _used(folder: str, names: Iterable[str]) -> dict[in_use.File, list[int]]:
     """Who has which of these files mapped or open."""
-    found = {}
+    files = {}
     for name in names:
         with contextlib.suppress(OSError):
             status = os.lstat(os.path.join(folder, name))
-            found[(status.st_dev, status.st_ino)] = os.path.basename(name)
-    return in_use.users(found, in_use.everybody() if found else ())
+            files[(status.st_dev, status.st_ino)] = os.path.basename(name)
+    return in_use.users(files, in_use.everybody() if files else ())
 
 
 def _take(folder: str, name: str, used: dict[in_use.File, list[int]]) -> str | None:
@@ -206,13 +206,13 @@ def partials(folder: str) -> dict[str, list[str]]:
     `HASH.ETAG.incomplete` is continued by a later run (huggingface_hub 0.2x to 1.x);
     `HASH.ETAG.RANDOM.incomplete` belongs to one process alone (newer releases).
     """
-    found: dict[str, list[str]] = {}
+    paths: dict[str, list[str]] = {}
     for room, _, names in os.walk(os.path.join(folder, _CACHE)):
         for name in names:
             parts = name.split(".")
             if parts[-1] == "incomplete" and len(parts) in (3, 4):
-                found.setdefault(parts[1], []).append(os.path.join(room, name))
-    return found
+                paths.setdefault(parts[1], []).append(os.path.join(room, name))
+    return paths
 
 
 def continued(path: str) -> bool:

@@ -37,9 +37,9 @@ def objection(folder: Path) -> str | None:
                 break
             except OSError as error:
                 return f"{path} cannot be looked at: {error.strerror or error}"
-            found = _of_others(path, status, sticky_will_do=path != whole, closed=closed)
-            if found:
-                return found
+            reason = _of_others(path, status, sticky_will_do=path != whole, closed=closed)
+            if reason:
+                return reason
             closed = closed or _closed_to_others(status)
     return None
 
@@ -56,8 +56,8 @@ def _way(path: str, home: str) -> Iterator[str]:
 
 def _of_others(path: str, status: os.stat_result, *, sticky_will_do: bool, closed: bool) -> str | None:
     if status.st_uid not in (0, os.geteuid()):
-        what = f"{path}, a link," if stat.S_ISLNK(status.st_mode) else path
-        theirs = f"{what} belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
+        name = f"{path}, a link," if stat.S_ISLNK(status.st_mode) else path
+        theirs = f"{name} belongs to {_user(status.st_uid)}, not to {_user(os.geteuid())}"
         return f"{theirs}; XDG_STATE_HOME may name another place"
     mode = status.st_mode
     if stat.S_ISLNK(mode) or (mode & stat.S_ISVTX and sticky_will_do):
@@ -115,8 +115,8 @@ def _own_group(status: os.stat_result) -> bool:
         return False
     if owner and (group.gr_name, group.gr_gid) == (owner.pw_name, owner.pw_gid):
         return True
-    others = (one for one in pwd.getpwall() if one.pw_uid not in (0, status.st_uid))
-    return _accounts_are_all_local() and all(one.pw_gid != status.st_gid for one in others)
+    others = (account for account in pwd.getpwall() if account.pw_uid not in (0, status.st_uid))
+    return _accounts_are_all_local() and all(account.pw_gid != status.st_gid for account in others)
 
 
 def _accounts_are_all_local() -> bool:
@@ -126,8 +126,8 @@ def _accounts_are_all_local() -> bool:
             lines = [line.partition("#")[0].partition(":") for line in file]
     except OSError:  # musl has no such file, and no such services
         return True
-    asked = {source for key, _, sources in lines if key.strip() in _ACCOUNTS for source in sources.split()}
-    return asked <= _LOCAL
+    services = {source for key, _, sources in lines if key.strip() in _ACCOUNTS for source in sources.split()}
+    return services <= _LOCAL
 
 
 def _user(uid: int) -> str:

@@ -110,8 +110,8 @@ def tokens_made(host: str, port: int, counter: str, *, timeout: float) -> int | 
 
 def parse_tokens(text: str, counter: str) -> int | None:
     """The sum of a counter over the server's engines, from the text form of Prometheus."""
-    found = re.findall(rf"^{re.escape(counter)}(?:\{{[^}}\n]*\}})? (\d[\d.e+]*)$", text, re.MULTILINE)
+    values = re.findall(rf"^{re.escape(counter)}(?:\{{[^}}\n]*\}})? (\d[\d.e+]*)$", text, re.MULTILINE)
     try:
-        return sum(int(float(value)) for value in found) if found else None
+        return sum(int(float(value)) for value in values) if values else None
     except (ValueError, OverflowError):
         return None

@@ -36,21 +36,25 @@ def parse_address(text: str) -> str:
 
 def parse(text: str) -> list[Listener]:
     """The listening sockets in the text of /proc/net/tcp or /proc/net/tcp6."""
-    found = []
+    listeners = []
     for line in text.splitlines()[1:]:
         fields = line.split()
         if len(fields) > 9 and fields[3] == _LISTEN:
             address, _, port = fields[1].rpartition(":")
             with contextlib.suppress(ValueError):
-                found.append(Listener(parse_address(address), int(port, 16), int(fields[7]), int(fields[9])))
-    return found
+                listeners.append(
+                    Listener(parse_address(address), int(port, 16), int(fields[7]), int(fields[9]))
+                )
+    return listeners
 
 
-def answering(found: Iterable[Listener], host: str, port: int) -> list[Listener]:
+def answering(listeners: Iterable[Listener], host: str, port: int) -> list[Listener]:
     """Those that a connection to host and port may reach: the kernel prefers the exact address."""
-    on_port = [one for one in found if one.port == port]
-    exact = [one for one in on_port if one.address == ("127.0.0.1" if host == "localhost" else host)]
-    return exact or [one for one in on_port if one.address in ("0.0.0.0", "::")]
+    on_port = [listener for listener in listeners if listener.port == port]
+    exact = [
+        listener for listener in on_port if listener.address == ("127.0.0.1" if host == "localhost" else host)
+    ]
+    return exact or [listener for listener in on_port if listener.address in ("0.0.0.0", "::")]
 
 
 def owners(inodes: Iterable[int], first: Iterable[int] = ()) -> list[int]:
@@ -72,7 +76,7 @@ def owners(inodes: Iterable[int], first: Iterable[int] = ()) -> list[int]:
 
 def everywhere() -> list[Listener]:
     text = [procs.read_bytes(f"/proc/net/{table}").decode() for table in ("tcp", "tcp6")]
-    return [one for part in text for one in parse(part)]
+    return [listener for part in text for listener in parse(part)]
 
 
 def listening(host: str, port: int) -> list[Listener]:
@@ -81,12 +85,12 @@ def listening(host: str, port: int) -> list[Listener]:
 
 def free_port(taken: int) -> int | None:
     """The next port above one that is taken on which nobody listens, else the lowest unprivileged one."""
-    held = {one.port for one in everywhere()}
+    held = {listener.port for listener in everywhere()}
     above = range(max(taken + 1, UNPRIVILEGED), LAST_PORT + 1)
     return next((port for port in (*above, *range(UNPRIVILEGED, taken)) if port not in held), None)
 
 
-def who(host: str, port: int, members: Iterable[int]) -> dict[str, Any] | None:
+def occupant(host: str, port: int, members: Iterable[int]) -> dict[str, Any] | None:
     """Who answers on a port: {ours, pid, command, user, since}, or None where nobody listens.
 
     Several sockets may share a port (SO_REUSEPORT, which vLLM set always up to 0.24.0): then a foreign
@@ -95,16 +99,16 @@ def who(host: str, port: int, members: Iterable[int]) -> dict[str, Any] | None:
     """
     ours = set(members)
     answer = None
-    for one in listening(host, port):
-        holding = owners([one.inode], sorted(ours))
+    for listener in listening(host, port):
+        holding = owners([listener.inode], sorted(ours))
         pid = holding[0] if holding else None
-        found = procs.process(pid) if pid is not None else None
+        process = procs.process(pid) if pid is not None else None
         answer = {
             "ours": pid in ours,
             "pid": pid,
             "command": procs.command(pid) if pid is not None else None,
-            "user": procs.user(one.uid),
-            "since": procs.since(found) if found else None,
+            "user": procs.user(listener.uid),
+            "since": procs.since(process) if process else None,
         }
         if not answer["ours"]:
             return answer

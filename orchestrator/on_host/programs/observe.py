@@ -41,7 +41,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     models = None
     if health == 200:
         models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
-    listener = listeners.who(endpoint.reachable(host), port, [one.pid for one in members])
+    listener = listeners.occupant(endpoint.reachable(host), port, [one.pid for one in members])
     if listener and not listener["ours"]:
         listener["free_port"] = listeners.free_port(port)
     return {

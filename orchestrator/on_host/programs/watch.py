@@ -198,7 +198,7 @@ class _Asking:
 
     def _listener(self) -> dict[str, Any] | None:
         members, _ = launches.look(self._launch, launches.table())
-        return listeners.who(self._host, self._request["port"], [one.pid for one in members])
+        return listeners.occupant(self._host, self._request["port"], [one.pid for one in members])
 
     def _judge(self) -> dict[str, Any]:
         wanted = self._request.get("model")

@@ -43,12 +43,12 @@ _anywhere: re.Pattern[str] | None = None
 def remember(value: str) -> None:
     """Take note of a secret by its value: wherever it turns up from now on, plain or encoded, it is hidden."""
     global _anywhere
-    new = [one for one in (value, *_logins(value)) if len(one) >= SHORTEST and one not in _known]
+    new = [secret for secret in (value, *_logins(value)) if len(secret) >= SHORTEST and secret not in _known]
     if not new:
         return
-    for one in new:
-        _known.update(dict.fromkeys(_shapes(one)))
-    _anywhere = re.compile("|".join(re.escape(one) for one in sorted(_known, key=len, reverse=True)))
+    for secret in new:
+        _known.update(dict.fromkeys(_shapes(secret)))
+    _anywhere = re.compile("|".join(re.escape(secret) for secret in sorted(_known, key=len, reverse=True)))
 
 
 def forget() -> None:
@@ -62,8 +62,8 @@ def _logins(url: str) -> Iterator[str]:
     """The passwords in a URL, and what is a token where there is none."""
     from urllib.parse import unquote  # here and below: most commands know no secret, and start without it
 
-    for found in forms.USER_INFO.pattern.finditer(url) if "://" in url else ():
-        name, _, password = found["user"].removesuffix("@").partition(":")
+    for match in forms.USER_INFO.pattern.finditer(url) if "://" in url else ():
+        name, _, password = match["user"].removesuffix("@").partition(":")
         yield from (password or name, unquote(password or name))
 
 
@@ -171,7 +171,7 @@ def _without_forms(text: str) -> str:
     if "basic " in lowered:
         text = forms.BASIC.pattern.sub(rf"\g<head>{STARS}", text)
     if "sshpass" in text or "login" in text or "password" in text:
-        text = forms.TYPED.pattern.sub(lambda found: f"{found['head'] or found['alone']}{STARS}", text)
+        text = forms.TYPED.pattern.sub(lambda match: f"{match['head'] or match['alone']}{STARS}", text)
     if "wandb" in lowered:
         text = forms.WANDB.pattern.sub(rf"\g<head>{STARS}", text)
     if "hooks" in text or "/bot" in text:
@@ -193,32 +193,32 @@ def _lowered(text: str) -> str:
     return text.lower() if text.isascii() else text.translate(forms.SMALL)
 
 
-def _hidden_user(found: re.Match[str]) -> str:
-    user = found["user"]
-    if ":" not in user and forms.LOGS_IN_BY_KEY.pattern.fullmatch(found["scheme"]):
-        return found[0]
-    return f"{found['scheme']}{found['mark']}{STARS}@"
+def _hidden_user(match: re.Match[str]) -> str:
+    user = match["user"]
+    if ":" not in user and forms.LOGS_IN_BY_KEY.pattern.fullmatch(match["scheme"]):
+        return match[0]
+    return f"{match['scheme']}{match['mark']}{STARS}@"
 
 
-def _hidden_header(found: re.Match[str]) -> str:
-    parts = found.groupdict()
+def _hidden_header(match: re.Match[str]) -> str:
+    parts = match.groupdict()
     rest = parts.get("rest") or ""
-    if found.re is forms.BEARER.pattern and not re.search(r"[0-9.=_/+]|[a-z][A-Z]|.{24}", rest):
-        return found[0]  # "bearer authentication" is a sentence
-    if found.re is forms.AUTHORIZATION.pattern and not (
+    if match.re is forms.BEARER.pattern and not re.search(r"[0-9.=_/+]|[a-z][A-Z]|.{24}", rest):
+        return match[0]  # "bearer authentication" is a sentence
+    if match.re is forms.AUTHORIZATION.pattern and not (
         parts["scheme"] or parts["quote"] or forms.CREDENTIAL.pattern.match(rest)
     ):
-        return found[0]  # so is "authorization: failed"
+        return match[0]  # so is "authorization: failed"
     return f"{parts['head']}{parts.get('scheme') or ''}{STARS}"
 
 
-def _hidden_option(found: re.Match[str]) -> str:
-    name, value = found["name"], found["value"]
-    return f"{found['head']}{STARS}" if is_secret(name) and _tells(f"--{name}", "=", value) else found[0]
+def _hidden_option(match: re.Match[str]) -> str:
+    name, value = match["name"], match["value"]
+    return f"{match['head']}{STARS}" if is_secret(name) and _tells(f"--{name}", "=", value) else match[0]
 
 
-def _hidden_keys(found: re.Match[str]) -> str:
-    return f"{found['head']} {STARS}" if found["head"] else f"{found['listed']}, '{STARS}'"
+def _hidden_keys(match: re.Match[str]) -> str:
+    return f"{match['head']} {STARS}" if match["head"] else f"{match['listed']}, '{STARS}'"
 
 
 def _without_named(text: str) -> str:
@@ -226,17 +226,17 @@ def _without_named(text: str) -> str:
     pieces = []
     done = at = 0
     lowered = _lowered(text)
-    while (found := forms.NAME.pattern.search(lowered, at)) is not None:
-        start = found.start()
-        while start > done and text[start - 1] in forms.NAMED and found.start() - start < 64:
+    while (match := forms.NAME.pattern.search(lowered, at)) is not None:
+        start = match.start()
+        while start > done and text[start - 1] in forms.NAMED and match.start() - start < 64:
             start -= 1
-        name = text[start : found.end("tail")].rstrip(".-")
-        at = found.end("tail")
+        name = text[start : match.end("tail")].rstrip(".-")
+        at = match.end("tail")
         if not is_secret(name):
             continue
-        begin = found.end()
+        begin = match.end()
         value = (forms.QUOTED_WITHIN if text[begin - 1] == "\\" else forms.VALUE).pattern.match(text, begin)
-        if value is not None and _tells(name, found["gap"], value[0]):
+        if value is not None and _tells(name, match["gap"], value[0]):
             length = _length(value[0])
             opening, closing = _quotes(value[0][:length])
             pieces += [text[done:begin], opening, STARS, closing]
@@ -274,11 +274,11 @@ def _length(value: str) -> int:
 
 def _quotes(value: str) -> tuple[str, str]:
     """The quotes around a value: they stay, so that what it stands in can still be read."""
-    found = forms.QUOTES.pattern.match(value)
-    if found is None:
+    match = forms.QUOTES.pattern.match(value)
+    if match is None:
         return "", ""
-    closed = re.search(rf"\\{{0,3}}{found['quote']}\Z", value[found.end() :])
-    return found[0], closed[0] if closed else ""
+    closed = re.search(rf"\\{{0,3}}{match['quote']}\Z", value[match.end() :])
+    return match[0], closed[0] if closed else ""
 
 
 def _over_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -58,15 +58,15 @@ def test_the_exact_address_answers_before_the_wildcard(host: str, port: int, ino
 def test_a_real_socket_is_ours_or_somebody_elses() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        mine = listeners.who("127.0.0.1", port, [os.getpid()])
-        foreign = listeners.who("127.0.0.1", port, [os.getppid()])
+        mine = listeners.occupant("127.0.0.1", port, [os.getpid()])
+        foreign = listeners.occupant("127.0.0.1", port, [os.getppid()])
     assert mine is not None
     assert mine["ours"] is True
     assert mine["pid"] == os.getpid()
     assert mine["since"] is not None
     assert "pytest" in mine["command"] or "python" in mine["command"]
     assert foreign == {**mine, "ours": False}
-    assert listeners.who("127.0.0.1", port, [os.getpid()]) is None
+    assert listeners.occupant("127.0.0.1", port, [os.getpid()]) is None
 
 
 def test_a_foreign_socket_beside_ours_on_a_shared_port_is_named(bystander_port: int) -> None:
@@ -74,7 +74,7 @@ def test_a_foreign_socket_beside_ours_on_a_shared_port_is_named(bystander_port: 
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         ours.bind(("127.0.0.1", bystander_port))
         ours.listen()
-        found = listeners.who("127.0.0.1", bystander_port, [os.getpid()])
+        found = listeners.occupant("127.0.0.1", bystander_port, [os.getpid()])
     assert found is not None
     assert found["ours"] is False
     assert found["pid"] != os.getpid()
