@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,21 @@ def test_what_is_to_be_typed_next_names_the_deployment(small: tuple[Case, list[s
     assert left.code == 0, left.out + left.err
     follow = next(line for line in left.out.splitlines() if "deploy logs" in line)
     assert "--name other" in follow
+
+
+def test_a_name_is_one_playbooks(small: tuple[Case, list[str]]) -> None:
+    case, _ = small
+    assert case.deploy("PLAYBOOK").code == 0
+    before = case.journal()
+    case.path.rename(case.path.with_name("another.yaml"))
+    another = replace(case.deploy, playbook=case.path.with_name("another.yaml"))
+    for verb in (["up"], ["restart"], ["remediate"], ["remediate", "--no-launch"]):
+        left = another(*verb, "PLAYBOOK", "--name", "small")
+        assert (left.code, "[name_taken, exit 4]" in left.err) == (4, True), left.err
+        assert "--name NAME" in left.err
+    case.path.with_name("another.yaml").rename(case.path)
+    assert case.journal() == before
+    assert state(case)["state"] == "healthy"
 
 
 @pytest.mark.parametrize("name", ["../x", "", "A", "-x", "a" * 65])

@@ -50,6 +50,7 @@ AFTER: Forms = {
     ),
     "port_taken": "{command} --set port={port}",
     "port_shared": ELSEWHERE,
+    "name_taken": "{command} --name NAME",
     "consent_missing": "{command} --consent {consent}",
     # the checkpoint
     "checkpoint_broken": "deploy {asked}",

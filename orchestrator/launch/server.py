@@ -46,6 +46,7 @@ class Server:
         place = place_of(self._job.playbook)
         request = StartLaunch(
             instance=self._job.name,
+            playbook=self._job.playbook.name,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
             environment={one.name: one.sent for one in plan.options.environment if not one.secret},

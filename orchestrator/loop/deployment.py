@@ -37,6 +37,8 @@ class Deployment(Repairing):
     def _bring_up(self, goal: Goal, doing: str) -> None:
         planned = self.course(goal)
         begin: Onward | None = None
+        if planned.refusals:
+            raise planned.refusals[0]
         if planned.only_asks and isinstance(planned.steps[0], Confirm):
             if self._do(planned.steps, _no_lock) == "done":
                 self._tell(planned)

@@ -23,6 +23,7 @@ class StartLaunch(Request[Launched]):
     program = "launch"
 
     instance: str
+    playbook: str
     launch_id: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]

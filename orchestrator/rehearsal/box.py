@@ -230,18 +230,18 @@ class Box:
         }
 
     def _end_launches(self) -> None:
-        """`deploy stop` for every playbook that was launched here: its processes and its shared memory go."""
-        playbooks = [
+        """`deploy stop` for all that was launched here: its processes and its shared memory go."""
+        instances = [
             room.parent.name for room in sorted((self.folder / "state" / "deploy").glob("*/launches"))
         ]
-        for name in playbooks:
+        for name in instances:
             self._end_launch(name, [])
-        if playbooks and (left := self._shared()):  # what nobody saw held; now nothing of the box makes more
-            self._end_launch(playbooks[0], left)
+        if instances and (left := self._shared()):  # what nobody saw held; now nothing of the box makes more
+            self._end_launch(instances[0], left)
 
-    def _end_launch(self, playbook: str, consented_shm: list[str]) -> None:
+    def _end_launch(self, instance: str, consented_shm: list[str]) -> None:
         request = {
-            "playbook": playbook,
+            "instance": instance,
             "launch": None,
             "grace_seconds": 1.0,
             "kill_seconds": 10.0,

@@ -18,7 +18,7 @@ from orchestrator.steps.download import Download
 from orchestrator.steps.launch import LaunchStep
 from orchestrator.steps.linger import Linger
 from orchestrator.steps.patch import PatchStep
-from orchestrator.steps.refusals import refusals
+from orchestrator.steps.refusals import refusals, taken
 from orchestrator.steps.smoke import SmokeStep
 from orchestrator.steps.step import Onward, Step
 from orchestrator.steps.verify import VerifyStep
@@ -59,15 +59,17 @@ class Course:
 
 def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Course:
     """What is to be done for this goal, from the start or where an earlier step left off."""
+    elsewhere = taken(job, plan.survey.history)
     if begin is None and goal in ("up", "remediate") and plan.survey.observed.serves:
-        return Course(goal, plan, (Confirm(plan),), (), {})  # whatever the host lacks by now
+        return Course(goal, plan, (Confirm(plan),), elsewhere, {})  # whatever the host lacks by now
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
     steps = tuple(_steps(job, plan, goal, begin))
     if goal == "fetch":
-        return Course(goal, plan, steps, (), {})
+        return Course(goal, plan, steps, elsewhere, {})
     if goal == "patch":
-        return Course(goal, plan, steps, (), _of_changes(plan))
-    return Course(goal, plan, steps, refusals(job, plan, counted=_is_counted(steps)), plan.lacking)
+        return Course(goal, plan, steps, elsewhere, _of_changes(plan))
+    forbidden = (*elsewhere, *refusals(job, plan, counted=_is_counted(steps)))
+    return Course(goal, plan, steps, forbidden, plan.lacking)
 
 
 def _is_counted(steps: Sequence[Step]) -> bool:

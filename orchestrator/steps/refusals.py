@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.base.errors import BudgetSpent, DeployError
+from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused
 from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
 from orchestrator.survey.journal import History
@@ -12,6 +12,20 @@ def refusals(job: Job, plan: Plan, *, counted: bool) -> tuple[DeployError, ...]:
     """What the host and the plan forbid, and, where a launch of this incident is `counted`, its budget."""
     budget = spent(job, plan.survey.history) if counted else None
     return (*plan.refusals, budget) if budget else plan.refusals
+
+
+def taken(job: Job, history: History) -> tuple[PreflightRefused, ...]:
+    """What forbids anything under a name that the deployment of another playbook has: its launches would be ended as if
+    they were this one's, its patches taken over."""
+    if history.playbook in (None, job.playbook.name):
+        return ()
+    return (
+        PreflightRefused(
+            "name_taken",
+            f"{job.host.name}: {job.name} is the name of a deployment of {history.playbook}, of which launch "
+            f"{history.launch} is on record; {job.playbook.name} needs another (--name)",
+        ),
+    )
 
 
 def spent(job: Job, history: History) -> BudgetSpent | None:

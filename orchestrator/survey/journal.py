@@ -3,7 +3,7 @@
 The journal is a list of records on the host (`on_host/state/state.py` writes it). This module folds it; it does
 no I/O. Records by `action`:
 
-launch   a launch was started: launch (number)
+launch   a launch was started: launch (number), playbook (its name; not told by older releases)
 outcome  how a launch ended up: launch, result "healthy" | "failed" | "hang", cause (its root cause)
 patch    a remedy is in force: patch, way (what it does), folder, files, flags, environment, why, cause
 revert   a patch is no longer in force: patch
@@ -76,6 +76,8 @@ class History:
     """The state of a deployment as its journal tells it."""
 
     launch: int | None = None
+    playbook: str | None = None
+    """Of which playbook that launch is; None where no record says so."""
     attempts: int = 0
     """Launches of the incident that is open: since the last healthy launch, revert or stop by a person."""
     killed: int = 0
@@ -162,7 +164,7 @@ def _is_list_or_none(value: Any) -> bool:
 
 _Shape = Mapping[str, Callable[[Any], bool]]
 _SHAPES: Mapping[str, tuple[_Shape, _Shape]] = {
-    "launch": ({"launch": _is_number}, {}),
+    "launch": ({"launch": _is_number}, {"playbook": _is_text_or_none}),
     "outcome": (
         {"launch": _is_number, "result": _is_text},
         {"cause": _is_text_or_none, "finding": _is_text_or_none},
@@ -194,7 +196,12 @@ _SHAPES: Mapping[str, tuple[_Shape, _Shape]] = {
 
 def _launch(history: History, record: Mapping[str, Any]) -> History:
     return replace(
-        history, launch=record["launch"], attempts=history.attempts + 1, outcome=None, cleaned=False
+        history,
+        launch=record["launch"],
+        playbook=record.get("playbook") or history.playbook,
+        attempts=history.attempts + 1,
+        outcome=None,
+        cleaned=False,
     )
 
 

@@ -15,6 +15,7 @@ from orchestrator.plan.plan import Goal, Wishes, make_plan
 from orchestrator.report.plan_text import whole
 from orchestrator.steps.course import Course, course
 from orchestrator.steps.step import Onward
+from orchestrator.survey.observed import Observed
 from orchestrator.survey.survey import Survey
 from tests.jobs import PATCHES, job
 from tests.surveys import MEMBER, NEVER_LAUNCHED, NO_FILES, knowing, listener, survey
@@ -87,6 +88,16 @@ def test_what_serves_is_refused_nothing() -> None:
     lacking = survey(version=None, observed=SERVING)
     assert planned(lacking).refusals == ()
     assert [error.code for error in planned(lacking, "restart").refusals] == ["no_engine"]
+
+
+@pytest.mark.parametrize("goal", ["up", "remediate", "restart", "patch"])
+@pytest.mark.parametrize("seen", [DEAD, SERVING])
+def test_a_name_that_another_playbook_has_is_refused_before_anything(goal: Goal, seen: Observed) -> None:
+    here = planned(survey(observed=seen, journal=[{**STARTED, "playbook": "kimi-k2.5"}, HEALTHY]), goal)
+    others = planned(survey(observed=seen, journal=[{**STARTED, "playbook": "tiny"}, HEALTHY]), goal)
+    assert "name_taken" not in [error.code for error in here.refusals]
+    assert others.refusals[0].code == "name_taken"
+    assert "kimi-k2.5 is the name of a deployment of tiny" in others.refusals[0].message
 
 
 def test_the_attempts_of_an_incident_are_spent_before_anything_is_fetched() -> None:

@@ -45,6 +45,12 @@ def test_nothing_yet() -> None:
     assert (history.launch, history.attempts, history.outcome, history.applied) == (None, 0, None, ())
 
 
+def test_whose_launches_they_are_is_known_where_a_record_says_so() -> None:
+    assert fold([launch(1)]).playbook is None
+    assert fold([{**launch(1), "playbook": "tiny"}, launch(2)]).playbook == "tiny"
+    assert not sound({**launch(1), "playbook": 7})
+
+
 def test_attempts_count_through_failures_and_start_anew_when_healthy() -> None:
     records = [launch(1), outcome(1, "failed"), launch(2), outcome(2, "failed"), launch(3)]
     assert fold(records).attempts == 3

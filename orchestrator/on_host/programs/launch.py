@@ -45,7 +45,7 @@ exit "$code"
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start the engine; returns at once: {launch, pid, log, started_at}.
 
-    request: instance, launch_id (unique text without blanks), argv, environment {name: value}, secrets
+    request: instance, playbook (whose name goes on record), launch_id (unique text without blanks), argv, environment {name: value}, secrets
     {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
     not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), note (any JSON for the record). Raises Refusal("already_running") while a member
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
@@ -112,6 +112,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         {
             "action": "launch",
             "launch": number,
+            "playbook": request.get("playbook"),
             "launch_id": request["launch_id"],
             "argv": command["argv"],
             "environment": environment,
