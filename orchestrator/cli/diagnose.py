@@ -74,40 +74,42 @@ def diagnose(
     if follow:
         from orchestrator.diagnosis.live import Live
 
-        found = _followed(file, Live(context, known, grammar), len(known), as_json)
+        diagnosis = _followed(file, Live(context, known, grammar), len(known), as_json)
     else:
-        found = engine.diagnose_log(log_file.chunks(file), grammar=grammar, context=context, patches=known)
-        _say(found, file, len(known), as_json)
+        diagnosis = engine.diagnose_log(
+            log_file.chunks(file), grammar=grammar, context=context, patches=known
+        )
+        _say(diagnosis, file, len(known), as_json)
     if bundle:
-        click.echo(f"bundle  {_bundle(file, found)}", err=True)
-    sys.exit(EXIT_CODES[found.verdict])
+        click.echo(f"bundle  {_bundle(file, diagnosis)}", err=True)
+    sys.exit(EXIT_CODES[diagnosis.verdict])
 
 
-def _say(found: Diagnosis, file: str, known: int, as_json: bool) -> None:
+def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
     from orchestrator.cli.hints import packing
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
 
     if as_json:
-        click.echo(json_line(found.model_dump(mode="json")))
+        click.echo(json_line(diagnosis.model_dump(mode="json")))
     else:
-        write(diagnosis_lines(found, file, known=known, packing=packing(file)), sys.stdout)
+        write(diagnosis_lines(diagnosis, file, known=known, packing=packing(file)), sys.stdout)
 
 
 def _followed(file: str, live: Live, known: int, as_json: bool) -> Diagnosis:
     """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
     from orchestrator.base import log_file
 
-    said = found = live.now(0.0)
+    shown = diagnosis = live.now(0.0)
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
             live.feed(chunk)
-            found = live.now(idle)
-            if found.answer != said.answer:
-                said = found
-                _say(found, file, known, as_json)
-    return found
+            diagnosis = live.now(idle)
+            if diagnosis.answer != shown.answer:
+                shown = diagnosis
+                _say(diagnosis, file, known, as_json)
+    return diagnosis
 
 
 def _require_file(file: str) -> None:
@@ -120,12 +122,12 @@ def _require_file(file: str) -> None:
         )
 
 
-def _bundle(file: str, found: Diagnosis) -> Path:
+def _bundle(file: str, diagnosis: Diagnosis) -> Path:
     from orchestrator.base import bundle
     from orchestrator.engines import registry
     from orchestrator.on_host.secrets.secrets import redact
 
-    documents = {"diagnosis": found.model_dump(mode="json")}
+    documents = {"diagnosis": diagnosis.model_dump(mode="json")}
     with Path(file).open("rb") as log:
         return bundle.write(
             f"diagnose-{redact(Path(file).stem)}",

@@ -80,13 +80,13 @@ def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> 
     from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
 
-    found, path = deployment.explain(launch=launch)
+    diagnosis, path = deployment.explain(launch=launch)
     if as_json:
-        click.echo(json_line({"host": deployment.job.host.name, **found.model_dump(mode="json")}))
+        click.echo(json_line({"host": deployment.job.host.name, **diagnosis.model_dump(mode="json")}))
     else:
         known = len(deployment.job.wishes.patches)
-        write(diagnosis_lines(found, path, known=known, packing=packing(path)), sys.stdout)
-    return EXIT_CODES[found.verdict]
+        write(diagnosis_lines(diagnosis, path, known=known, packing=packing(path)), sys.stdout)
+    return EXIT_CODES[diagnosis.verdict]
 
 
 def _bytes(chunks: Iterator[bytes]) -> None:
@@ -100,9 +100,9 @@ def _objects(chunks: Iterator[bytes], host: str, grammar: LogGrammar) -> None:
     from orchestrator.diagnosis.lines import cut, parse
 
     for number, raw in enumerate(cut(chunks), start=1):
-        found = parse(raw, number, grammar)
+        line = parse(raw, number, grammar)
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
-        value = {"event": "log", "host": host, "process": found.process, "level": found.level, "line": text}
+        value = {"event": "log", "host": host, "process": line.process, "level": line.level, "line": text}
         click.echo(json.dumps(value).replace("\x7f", "\\u007f"))
 
 

@@ -153,20 +153,20 @@ class Attempt:
     def _completion(self) -> _End | None:
         with self._job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             self._shown.step = step
-            asked = self._ask(SMOKE_SECONDS)
-            answer = asked.answer
+            trial = self._ask(SMOKE_SECONDS)
+            answer = trial.answer
             step.data = {"completion": answer.as_json()}
             if answer.ok:
                 step.done = tokens(answer)
                 return None
             if answer.status in (401, 403):
                 step.done = str(answer.error)
-                raise self._not_for_us((asked,), "refuses")
+                raise self._not_for_us((trial,), "refuses")
             self._shown.completion_failed = True
             seen = self._watch.until_exit(LINGER_SECONDS if answer.late else EXIT_SECONDS)
             step.state, step.done = "failed", how_it_ended(seen, answer)
-        if seen.state == "late" and vigil.tokens_made((asked,)):
-            raise self._not_for_us((asked,), "busy")
+        if seen.state == "late" and vigil.tokens_made((trial,)):
+            raise self._not_for_us((trial,), "busy")
         return _End(seen, answer)
 
     def _answer(self) -> _End | None:
@@ -178,23 +178,23 @@ class Attempt:
             f"launch {self._under_way.launch} was up and does not answer. Nothing is ended unless {vigil.COMPLETIONS} "
             f"completions fail over {duration(vigil.SECONDS)} and nobody else gets a token, or its processes are gone.",
         )
-        asked: tuple[vigil.Trial, ...] = ()
+        trials: tuple[vigil.Trial, ...] = ()
         with self._job.report.step("answer", "waiting for a completion", limit=limit) as step:
             while True:
-                asked = (*asked, self._ask(vigil.COMPLETION_SECONDS))
-                answer, said = asked[-1].answer, vigil.verdict(asked)
-                step.data = {"completion": answer.as_json(), "asked": len(asked)}
-                if said == "answers":
-                    step.done = f"{tokens(answer)}, after {vigil.told(asked)}"
+                trials = (*trials, self._ask(vigil.COMPLETION_SECONDS))
+                answer, verdict = trials[-1].answer, vigil.verdict(trials)
+                step.data = {"completion": answer.as_json(), "asked": len(trials)}
+                if verdict == "answers":
+                    step.done = f"{tokens(answer)}, after {vigil.tally(trials)}"
                     return None
-                if said == "broken":
-                    why = f"{vigil.told(asked)} failed, the last: {answer.error}"
+                if verdict == "broken":
+                    why = f"{vigil.tally(trials)} failed, the last: {answer.error}"
                     answer = answer.model_copy(update={"error": why})
-                    step.state, step.done = "failed", how_it_ended(Seen("late"), answer, len(asked))
-                    return _End(Seen("late"), answer, len(asked))
-                if said != "unknown":
-                    raise self._not_for_us(asked, said)
-                step.progress(f"{len(asked)} asked for, none came", asked=len(asked), error=answer.error)
+                    step.state, step.done = "failed", how_it_ended(Seen("late"), answer, len(trials))
+                    return _End(Seen("late"), answer, len(trials))
+                if verdict != "unknown":
+                    raise self._not_for_us(trials, verdict)
+                step.progress(f"{len(trials)} asked for, none came", asked=len(trials), error=answer.error)
                 seen = self._watch.until_exit(vigil.PAUSE_SECONDS)
                 if seen.state == "exited":
                     step.state, step.done = "failed", how_it_ended(seen, None)
@@ -205,20 +205,22 @@ class Attempt:
         answer = self._server.complete(self._under_way.endpoint, seconds=seconds)
         return vigil.Trial(began, time.monotonic(), answer)
 
-    def _not_for_us(self, asked: tuple[vigil.Trial, ...], said: Literal["busy", "refuses"]) -> DeployError:
+    def _not_for_us(
+        self, trials: tuple[vigil.Trial, ...], verdict: Literal["busy", "refuses"]
+    ) -> DeployError:
         """The error where a server serves, and only we get no completion: nothing was changed."""
-        what, answer = f"{self._job.host.name}: launch {self._under_way.launch}", asked[-1].answer
+        subject, answer = f"{self._job.host.name}: launch {self._under_way.launch}", trials[-1].answer
         if answer.status in (401, 403):
             return PreflightRefused(
                 "no_key",
-                f"{what} answers, and asks for its API key: {answer.error}",
+                f"{subject} answers, and asks for its API key: {answer.error}",
                 variable=self._job.playbook.kind.key,
             )
-        told = f"{vigil.told(asked)} of ours failed, the last: {answer.error}. Nothing was changed"
-        if said == "refuses":
-            return BudgetSpent("server_refuses", f"{what} answers, and {told}")
-        made = f"makes tokens for others ({vigil.tokens_made(asked):,} meanwhile)"
-        return BudgetSpent("server_busy", f"{what} {made}, and {told}")
+        failed = f"{vigil.tally(trials)} of ours failed, the last: {answer.error}. Nothing was changed"
+        if verdict == "refuses":
+            return BudgetSpent("server_refuses", f"{subject} answers, and {failed}")
+        made = f"makes tokens for others ({vigil.tokens_made(trials):,} meanwhile)"
+        return BudgetSpent("server_busy", f"{subject} {made}, and {failed}")
 
     def _diagnosis(self, end: _End) -> Diagnosis:
         """What its log says of it. A server that was up and was ended by somebody is not explained by a log in which its

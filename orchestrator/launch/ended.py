@@ -31,8 +31,8 @@ class Judged:
 
 def named(log: Iterable[bytes], processes: ProcessNames) -> dict[int, str]:
     """The processes that a log's own headers name, by pid; what stands further inside a line is nobody's word."""
-    found = (match for line in log for match in processes.named.finditer(line))
-    return {int(match["pid"]): match["name"].decode(errors="replace") for match in found}
+    matches = (match for line in log for match in processes.named.finditer(line))
+    return {int(match["pid"]): match["name"].decode(errors="replace") for match in matches}
 
 
 def of_its_own(exit_code: int | None) -> bool:
@@ -94,10 +94,10 @@ def _processes(count: int) -> str:
 
 def _by_the_kernel(diagnosis: Diagnosis, known: str, process: str | None, patches: Sequence[Patch]) -> Judged:
     """What the log has as the root cause only follows from the kill."""
-    found = _with_finding(diagnosis, patches, "certain")
+    diagnosed = _with_finding(diagnosis, patches, "certain")
     line = diagnosis.root_cause.line if diagnosis.root_cause else _last_line(diagnosis)
     root = RootCause(text=known, line=line, process=process, exception=None)
-    return Judged(found.model_copy(update={"root_cause": root}), known)
+    return Judged(diagnosed.model_copy(update={"root_cause": root}), known)
 
 
 def _likely(diagnosis: Diagnosis, patches: Sequence[Patch]) -> Diagnosis:
@@ -105,7 +105,7 @@ def _likely(diagnosis: Diagnosis, patches: Sequence[Patch]) -> Diagnosis:
 
 
 def _with_finding(diagnosis: Diagnosis, patches: Sequence[Patch], confidence: str) -> Diagnosis:
-    patch = next((one for one in patches if one.id == OUT_OF_MEMORY), None)
+    patch = next((candidate for candidate in patches if candidate.id == OUT_OF_MEMORY), None)
     if patch is None:
         return diagnosis
     finding = Finding(

@@ -85,32 +85,32 @@ def signal_name(number: int) -> str:
 
 def no_remedy(failure: Failure, reason: str, *, host: str) -> DeployError:
     """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied."""
-    what = f"{host}: launch {failure.launch}"
+    subject = f"{host}: launch {failure.launch}"
     onward = {"verb": "restart"} if failure.asked else {}
     finding = failure.diagnosis.finding
     likely = "likely: " if finding is not None and finding.confidence == "likely" else ""
     if failure.seen.state == "foreign":
         owner = failure.seen.owner
-        who = f"pid {owner.pid} ({owner.command}, user {owner.user})" if owner else "somebody"
-        error = f"{what}: {who} answers on its port, and it is not ours"
+        holder = f"pid {owner.pid} ({owner.command}, user {owner.user})" if owner else "somebody"
+        error = f"{subject}: {holder} answers on its port, and it is not ours"
         return LaunchFailed("foreign_server", error)
     if finding is not None and failure.diagnosis.verdict == "hang":
-        hangs = f"{what} hangs: {likely}{finding.title}. {reason}"
+        hangs = f"{subject} hangs: {likely}{finding.title}. {reason}"
         return BudgetSpent("no_remedy_left", hangs)
     if finding is not None:
-        return LaunchFailed("no_remedy_left", f"{what} failed: {likely}{finding.title}. {reason}")
+        return LaunchFailed("no_remedy_left", f"{subject} failed: {likely}{finding.title}. {reason}")
     if failure.seen.state in ("late", "hanging") and failure.answer is None:
         last = f"the last it said: {failure.cause}"
         how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
-        return BudgetSpent("not_ready", f"{what} {how}; {last}")
+        return BudgetSpent("not_ready", f"{subject} {how}; {last}")
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     cause = failure.cause.rstrip(".")
     if failure.hung:
-        hangs = f"{what} hangs: {cause}. It goes on{bundle}"
+        hangs = f"{subject} hangs: {cause}. It goes on{bundle}"
         return BudgetSpent("no_completion", hangs, **onward)
     return UnknownFailure(
         "unknown_cause",
-        f"{what} failed and no patch knows the cause: {cause}{bundle}",
+        f"{subject} failed and no patch knows the cause: {cause}{bundle}",
         **onward,
     )
 

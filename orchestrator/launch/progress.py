@@ -95,11 +95,11 @@ class Progress:
             self._tell(text, phase=phase.name, done=phase.done, total=phase.total, eta=phase.eta_seconds)
 
     def _finding(self, diagnosis: Diagnosis) -> None:
-        found, cause = diagnosis.finding, diagnosis.root_cause
-        if found is not None and cause is not None:
+        finding, cause = diagnosis.finding, diagnosis.root_cause
+        if finding is not None and cause is not None:
             self._tell(
-                f"failing: {found.title}",
-                finding=found.patch,
+                f"failing: {finding.title}",
+                finding=finding.patch,
                 process=cause.process,
                 root_cause=redact(cause.text),
             )

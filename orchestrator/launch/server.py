@@ -42,14 +42,16 @@ class Server:
 
     def start(self, plan: Plan) -> UnderWay:
         """Start one launch; the engine goes on without this program."""
-        secrets = {one.name: one.sent for one in plan.options.environment if one.secret}
+        secrets = {variable.name: variable.sent for variable in plan.options.environment if variable.secret}
         place = place_of(self._job.playbook)
         request = StartLaunch(
             instance=self._job.name,
             playbook=self._job.playbook.name,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
-            environment={one.name: one.sent for one in plan.options.environment if not one.secret},
+            environment={
+                variable.name: variable.sent for variable in plan.options.environment if not variable.secret
+            },
             secrets=secrets,
             unset=tuple(plan.options.removed),
             token_consent=plan.token_consent,

@@ -47,29 +47,29 @@ class Trial:
         return tuple(count for count in counts if count is not None)
 
 
-def verdict(asked: tuple[Trial, ...]) -> VigilVerdict:
+def verdict(trials: tuple[Trial, ...]) -> VigilVerdict:
     """What so many completions, oldest first, say of a server whose processes live."""
-    if not asked:
+    if not trials:
         return "unknown"
-    last = asked[-1]
+    last = trials[-1]
     if last.answer.ok:
         return "answers"
     if last.answer.status in (401, 403):
         return "refuses"  # waiting brings no key
-    if len(asked) < COMPLETIONS or last.ended - asked[0].began < SECONDS:
+    if len(trials) < COMPLETIONS or last.ended - trials[0].began < SECONDS:
         return "unknown"
-    if tokens_made(asked):
+    if tokens_made(trials):
         return "busy"
-    return "refuses" if any(one.refused for one in asked) else "broken"
+    return "refuses" if any(trial.refused for trial in trials) else "broken"
 
 
-def tokens_made(asked: tuple[Trial, ...]) -> int:
+def tokens_made(trials: tuple[Trial, ...]) -> int:
     """How many tokens the engine made for anybody while it was asked; 0 where it does not tell, or began anew."""
-    counts = [count for one in asked for count in one.made]
+    counts = [count for trial in trials for count in trial.made]
     return max(0, counts[-1] - counts[0]) if counts else 0
 
 
-def told(asked: tuple[Trial, ...]) -> str:
+def tally(trials: tuple[Trial, ...]) -> str:
     """How often and how long it was asked, in words: "3 completions over 3m05s"."""
-    what = "1 completion" if len(asked) == 1 else f"{len(asked)} completions"
-    return f"{what} over {duration(asked[-1].ended - asked[0].began)}"
+    completions = "1 completion" if len(trials) == 1 else f"{len(trials)} completions"
+    return f"{completions} over {duration(trials[-1].ended - trials[0].began)}"

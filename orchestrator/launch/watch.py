@@ -69,7 +69,7 @@ class Watch:
         sources: list[tuple[str, Iterator[Any]]] = [("state", self._states.values())]
         if self._tail is not None:
             sources.append(("log", self._taken(self._tail.chunks())))
-        self._threads = [threading.Thread(target=self._pump, args=one, daemon=True) for one in sources]
+        self._threads = [threading.Thread(target=self._pump, args=source, daemon=True) for source in sources]
 
     def __enter__(self) -> Watch:
         for thread in self._threads:

@@ -81,9 +81,9 @@ class Action(Frozen):
 
     def standing_for(self, edits: Iterable[Action]) -> Action:
         """The same, with what `of` stands for."""
-        found = self.model_copy()
-        found._edits = tuple(edits)
-        return found
+        action = self.model_copy()
+        action._edits = tuple(edits)
+        return action
 
     @field_validator("value")
     @classmethod
@@ -116,16 +116,16 @@ class Action(Frozen):
         return self
 
     def _edits_what_it_may(self, info: ValidationInfo) -> None:
-        given = self.model_fields_set
+        keys = self.model_fields_set
         if self.of is not None:
-            if odd := given - {"kind", "of", "when", "unless"}:
+            if odd := keys - {"kind", "of", "when", "unless"}:
                 raise ValueError(f"config of another patch's takes no {min(odd)}; allowed: when, unless")
             return
         if self.file not in CONFIGS:
             raise ValueError(f"config needs a file; allowed: {', '.join(CONFIGS)}")
         if not self.path or self.op is None:
             raise ValueError("config needs a path and an op; allowed: path: /KEY, op: set or remove")
-        if ("value" in given) != (self.op == "set") or given & {"name", "formula", "consent"}:
+        if ("value" in keys) != (self.op == "set") or keys & {"name", "formula", "consent"}:
             raise ValueError(
                 "config set needs a value, config remove none, and neither a name, formula or consent"
             )

@@ -48,13 +48,13 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
             patches.setdefault(patch.id, patch)
             origin.setdefault(patch.id, path)
     kept.keep(new)
-    found = []
+    loaded = []
     for name in sorted(patches):
         try:
-            found.append(shared.looked_up(patches[name], patches))
+            loaded.append(shared.looked_up(patches[name], patches))
         except ValueError as error:
             broken[origin[name]] = UsageError("invalid_patch", f"{origin[name]}:1: remedy: {error}")
-    return tuple(found), broken
+    return tuple(loaded), broken
 
 
 def _require_name(path: Path, patch: Patch) -> None:

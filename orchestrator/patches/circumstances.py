@@ -51,16 +51,16 @@ class Circumstances:
                 return formula.number(source[name])
         return None
 
-    def hold(self, when: When, here: Place = TOP) -> bool:
-        """Whether all of it is known to hold; `here` is where a config edit is made."""
+    def hold(self, when: When, at: Place = TOP) -> bool:
+        """Whether all of it is known to hold; `at` is where a config edit is made."""
         return (
             launch_fits(when, self)
             and (not when.attention or fits(self.attention, when.attention))
-            and members_fit(when.config, self.documents, here)
+            and members_fit(when.config, self.documents, at)
             and (when.holds is None or bool(formula.evaluate(when.holds, self.number)))
         )
 
-    def allow(self, thing: Conditional, here: Place = TOP) -> bool:
+    def allow(self, thing: Conditional, at: Place = TOP) -> bool:
         """Whether it may be done: what it asks for holds, nothing that forbids it does."""
-        asked = not thing.when or any(self.hold(when, here) for when in thing.when)
-        return asked and not any(self.hold(when, here) for when in thing.unless)
+        wanted = not thing.when or any(self.hold(when, at) for when in thing.when)
+        return wanted and not any(self.hold(when, at) for when in thing.unless)

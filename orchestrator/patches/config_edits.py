@@ -39,18 +39,18 @@ def _edits(action: Action, file: str, known: Circumstances) -> Iterator[Proposed
     elif file not in known.documents:
         return
     for base in bases:
-        here = Place(file, steps(base))
-        if not known.allow(action, here):
+        at = Place(file, steps(base))
+        if not known.allow(action, at):
             continue
         for path in paths:
-            if known.documents is None or _changes(action, Place(file, steps(base + path)), here, known):
+            if known.documents is None or _changes(action, Place(file, steps(base + path)), at, known):
                 edit: dict[str, Any] = {"file": file, "path": base + path, "op": action.op}
                 yield ProposedAction(
                     kind="config", **edit, **({"value": action.value} if action.op == "set" else {})
                 )
 
 
-def _changes(action: Action, member: Place, here: Place, known: Circumstances) -> bool:
+def _changes(action: Action, member: Place, at: Place, known: Circumstances) -> bool:
     """Whether the edit changes anything; raises for what is not to be edited."""
     documents = known.documents or {}
     before = _before(member, documents)
@@ -64,8 +64,8 @@ def _changes(action: Action, member: Place, here: Place, known: Circumstances) -
     if kind is not None and action.expects and kind not in action.expects:
         raise _unclear(member.file, f"has {_ARTICLES.get(kind, f'a {kind}')} as {member.steps[-1]}")
     for refusal in action.refuse:
-        if known.allow(refusal, here):
-            says = _PLACE.sub(lambda found: _shown(here.to(found[1]), documents), refusal.says)
+        if known.allow(refusal, at):
+            says = _PLACE.sub(lambda match: _shown(at.to(match[1]), documents), refusal.says)
             raise _unclear(member.file, says)
     if before is not _ABSENT and (key := personal_within(before)) is not None:
         raise _unclear(member.file, f"holds {brief(key, 60)} within {member.steps[-1]}")
@@ -87,8 +87,8 @@ def _before(member: Place, documents: Documents) -> Any:
     return value
 
 
-def _same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(
+def _same(value: Any, other: Any) -> bool:
+    return json.dumps(value, sort_keys=True) == json.dumps(
         other, sort_keys=True
     )  # 1, 1.0 and true are not the same
 
@@ -97,8 +97,8 @@ def _shown(place: Place, documents: Documents) -> str:
     return brief(text_of(value_at(place, documents)) or "", 60)
 
 
-def _unclear(file: str, what: str) -> CheckpointError:
+def _unclear(file: str, form: str) -> CheckpointError:
     return CheckpointError(
         "config_shape",
-        f"{file} {what}; what the engine makes of that is not known here, so nothing is edited",
+        f"{file} {form}; what the engine makes of that is not known here, so nothing is edited",
     )

@@ -53,10 +53,10 @@ def personal_within(value: Any) -> str | None:
         for key, inner in value.items():
             if _PERSONAL.fullmatch(str(key)):
                 return str(key)
-            if (found := personal_within(inner)) is not None:
-                return found
+            if (deeper := personal_within(inner)) is not None:
+                return deeper
     if isinstance(value, list):
-        return next((found for inner in value if (found := personal_within(inner)) is not None), None)
+        return next((key for inner in value if (key := personal_within(inner)) is not None), None)
     return None
 
 

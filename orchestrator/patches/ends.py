@@ -17,25 +17,25 @@ _AT_THE_EDGE = re.compile(r"^\^?\.[*+]\??(?=\w)|(?<=\w)\.[*+]\??\$?$")
 def suggested(pattern: str, fits: Callable[[str], bool]) -> str | None:
     """The expression with ends that fits, as long ones as may be; None where ends alone do not do."""
     trimmed = _AT_THE_EDGE.sub("", pattern)
-    return next((one for length in _LENGTHS if fits(one := with_ends(trimmed, length))), None)
+    return next((bounded for length in _LENGTHS if fits(bounded := with_ends(trimmed, length))), None)
 
 
 def with_ends(pattern: str, length: int) -> str:
     """The expression, with an end of so many letters to each repetition that has none."""
-    return _ITEM.sub(lambda found: _with_end(found, length), pattern)
+    return _ITEM.sub(lambda match: _with_end(match, length), pattern)
 
 
-def _with_end(found: re.Match[str], length: int) -> str:
-    if found["sign"] is not None:
+def _with_end(match: re.Match[str], length: int) -> str:
+    if match["sign"] is not None:
         # the second sign of a pair says how the first one is to be taken
-        pair = found.start() > 0 and _is_sign(found.string, found.start() - 1)
-        if _DIGITS.search(found.string, 0, found.start()):
+        pair = match.start() > 0 and _is_sign(match.string, match.start() - 1)
+        if _DIGITS.search(match.string, 0, match.start()):
             length = min(length, _LONGEST_NUMBER)
-        return found[0] if pair else f"{{{int(found['sign'] == '+')},{length}}}"
-    if found["least"] is not None:
-        least = int(found["least"] or 0)
+        return match[0] if pair else f"{{{int(match['sign'] == '+')},{length}}}"
+    if match["least"] is not None:
+        least = int(match["least"] or 0)
         return f"{{{least},{max(length, least)}}}"
-    return found[0]
+    return match[0]
 
 
 def _is_sign(pattern: str, at: int) -> bool:

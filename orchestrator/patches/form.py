@@ -46,10 +46,10 @@ def _of_a_form(kind: Any, value: Any) -> bool:
         return False
     if kind is constants.IN:
         free = any(
-            inner is constants.NEGATE or (inner is constants.CATEGORY and what in _FREE)
-            for inner, what in value
+            inner is constants.NEGATE or (inner is constants.CATEGORY and detail in _FREE)
+            for inner, detail in value
         )
-        counted = sum(what[1] - what[0] + 1 for inner, what in value if inner is constants.RANGE)
+        counted = sum(detail[1] - detail[0] + 1 for inner, detail in value if inner is constants.RANGE)
         return not free and counted <= _MOST_LETTERS
     # what is only looked at is not read
     return kind in (constants.ASSERT, constants.ASSERT_NOT) or all(map(_has_form, _parts(kind, value)))

@@ -59,11 +59,11 @@ _SUFFIX = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
 
 def number(text: str | None) -> float | None:
     """The number that a log or a command line wrote: "30,720." is 30720, vLLM's "128K" is 131072; else None."""
-    found = _NUMBER.match((text or "").strip())
-    if not found or text is None:
+    match = _NUMBER.match((text or "").strip())
+    if not match or text is None:
         return None
-    factor = _SUFFIX.get(text.strip()[found.end() :].rstrip("."))
-    value = float(found[0].replace(",", "")) * factor if factor else math.inf
+    factor = _SUFFIX.get(text.strip()[match.end() :].rstrip("."))
+    value = float(match[0].replace(",", "")) * factor if factor else math.inf
     return value if math.isfinite(value) else None
 
 

@@ -131,7 +131,7 @@ def _file() -> Path:
 
 def _words(patches: Mapping[str, Patch]) -> dict[str, tuple[str, ...]]:
     matches = [match for patch in patches.values() for match in patch.match]
-    patterns = [one for match in matches for one in (match.pattern, *match.watched) if one]
+    patterns = [pattern for match in matches for pattern in (match.pattern, *match.watched) if pattern]
     return {pattern: literals.words_of(pattern) for pattern in patterns}
 
 

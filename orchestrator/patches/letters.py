@@ -31,9 +31,9 @@ CATEGORIES: dict[Any, Letters] = {
 }
 
 
-def alike(one: Sequence[Letters], other: Sequence[Letters]) -> bool:
+def alike(word: Sequence[Letters], other: Sequence[Letters]) -> bool:
     """Whether both words may stand at one place."""
-    return all(mine & its for mine, its in zip(one, other, strict=False))
+    return all(mine & its for mine, its in zip(word, other, strict=False))
 
 
 @cache

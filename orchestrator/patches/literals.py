@@ -34,7 +34,7 @@ _known: dict[str, NeededWords] = {}
 
 def remember(words: Mapping[str, Sequence[str]]) -> None:
     """What `words_of` said of these patterns before: parsing a pattern takes longer than looking for its words."""
-    _known.update({pattern: tuple(found) for pattern, found in words.items()})
+    _known.update({pattern: tuple(needed) for pattern, needed in words.items()})
 
 
 def words_of(pattern: str) -> NeededWords:

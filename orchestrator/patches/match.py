@@ -70,8 +70,8 @@ class Match(Frozen):
 
     @model_validator(mode="after")
     def _says_something(self) -> Match:
-        said = self.text or self.pattern or self.reasons or self.exception or self.line
-        if not said and not (self.during == "hang" and (self.phase or self.log)):
+        asks = self.text or self.pattern or self.reasons or self.exception or self.line
+        if not asks and not (self.during == "hang" and (self.phase or self.log)):
             raise ValueError(
                 "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line"
             )

@@ -103,9 +103,9 @@ class Patch(Frozen):
         patterns = (
             [each for match in self.match for each in (match.pattern, match.line) if each] if needed else []
         )
-        given = {name for pattern in patterns for name in re.compile(pattern).groupindex}
-        if needed - given:
-            raise ValueError(f"a remedy needs {{{min(needed - given)}}}, which no match's pattern names")
+        named = {name for pattern in patterns for name in re.compile(pattern).groupindex}
+        if needed - named:
+            raise ValueError(f"a remedy needs {{{min(needed - named)}}}, which no match's pattern names")
         for pattern in patterns:
             if free := needed & loose(pattern):
                 raise ValueError(_too_free(min(free), pattern))

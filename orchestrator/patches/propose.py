@@ -15,7 +15,7 @@ from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
 _ENGINE = registry.get(registry.USUAL)
 DEFAULTS = {"port": "8000"}
-_TOLD = {
+_FROM_A_LOG = {
     "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
     "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
     "install": re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?:\[[A-Za-z0-9,._-]{1,99}\])?"),
@@ -40,11 +40,11 @@ def edits_then(patch: Patch, number: int, circumstances: Circumstances) -> tuple
 def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
     """What a person may do, with the launch's own numbers: `{port}` is that of its command, else vLLM's default."""
 
-    def told(found: re.Match[str]) -> str:
-        number = circumstances.number(found[1])
-        return formula.shown(number) if number is not None else DEFAULTS.get(found[1], found[0])
+    def filled(match: re.Match[str]) -> str:
+        number = circumstances.number(match[1])
+        return formula.shown(number) if number is not None else DEFAULTS.get(match[1], match[0])
 
-    return tuple(TEMPLATE.sub(told, text) for text in patch.advice)
+    return tuple(TEMPLATE.sub(filled, text) for text in patch.advice)
 
 
 def _way(way: Way, circumstances: Circumstances, number: int) -> ProposedWay | None:
@@ -67,15 +67,17 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
     if action.kind == "config":
         return config_edits.proposed(action, circumstances)
     name = _filled(action.name or "", circumstances.groups)
-    if name is None or (name != action.name and not _may_be_told(action, name, circumstances.arguments)):
+    if name is None or (
+        name != action.name and not _may_come_from_a_log(action, name, circumstances.arguments)
+    ):
         return None
     fields: dict[str, Any] = {"kind": action.kind, "name": name}
     if action.op:
         fields["op"] = action.op
     if action.value is not None:
         value = _filled(action.value, circumstances.groups)
-        told = TEMPLATE.search(action.value) is not None
-        fields["value"] = None if told and not _value_may_be_told(action, value or "") else value
+        logged = TEMPLATE.search(action.value) is not None
+        fields["value"] = None if logged and not _value_may_come_from_a_log(action, value or "") else value
     elif action.formula is not None:
         worked = formula.evaluate(action.formula, circumstances.number)
         fields["value"] = None if worked is None else formula.shown(worked)
@@ -84,20 +86,20 @@ def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedA
     return [ProposedAction(**fields)]
 
 
-def _value_may_be_told(action: Action, value: str) -> bool:
+def _value_may_come_from_a_log(action: Action, value: str) -> bool:
     """Whether a value that holds text of a log may be set."""
     try:
         if action.kind == "flag":
             _ENGINE.arguments.remedied(action.name or "", "set", value)
     except ValueError:
         return False
-    return _TOLD["value"].fullmatch(value) is not None
+    return _FROM_A_LOG["value"].fullmatch(value) is not None
 
 
-def _may_be_told(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:
+def _may_come_from_a_log(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:
     """Whether a name that stands in a log may be acted on: an option only if it was given, to be dropped."""
     if action.kind not in ("flag", "env"):
-        return action.kind in _TOLD and _TOLD[action.kind].fullmatch(name) is not None
+        return action.kind in _FROM_A_LOG and _FROM_A_LOG[action.kind].fullmatch(name) is not None
     try:
         if action.kind == "env":
             return (
@@ -114,4 +116,4 @@ def _filled(template: str, groups: Mapping[str, str]) -> str | None:
     wanted = TEMPLATE.findall(template)
     if any(not groups.get(name) for name in wanted):
         return None
-    return TEMPLATE.sub(lambda found: groups[found[1]], template)
+    return TEMPLATE.sub(lambda match: groups[match[1]], template)

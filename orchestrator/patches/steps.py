@@ -168,7 +168,7 @@ class _Judge:
         costs = [self.sequence(branch, follow) for branch in branches]
         words = [self.leading(branch) for branch in branches]
         tried = _GROUP * len(costs)
-        if not any(alike(one, other) for at, one in enumerate(words) for other in words[at + 1 :]):
+        if not any(alike(word, other) for at, word in enumerate(words) for other in words[at + 1 :]):
             # the letters decide which one it is
             steps, scan = max(cost.steps for cost in costs), max(cost.scan for cost in costs)
             return _Cost(max(cost.ways for cost in costs), tried + steps, scan)
@@ -223,7 +223,7 @@ class _Judge:
             least = min(map(len, words))
             together = [0] * least
             for word in words:
-                together = [one | other for one, other in zip(together, word, strict=False)]
+                together = [letters | other for letters, other in zip(together, word, strict=False)]
             widths = {branch.getwidth() for branch in value[1]}
             return together, widths == {(least, least)}
         if kind in _GREEDY_OR_LAZY and value[0] > 0:
@@ -236,19 +236,19 @@ class _Judge:
     def first(self, items: Items, follow: Letters) -> Letters:
         """With what letters a sequence can begin that `follow` comes behind."""
         letters: Letters = 0
-        asked = False
+        conditional = False
         for kind, value in items:
             if kind is constants.AT and value in (constants.AT_END, constants.AT_END_STRING):
                 return letters | NEWLINE | END
             if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
-                asked = True
+                conditional = True
                 continue
             added, may_be_empty = self._first_of(kind, value)
             letters |= added
             if not may_be_empty:
                 return letters
         # a condition at the very end may fail anywhere
-        return letters | (ANY if asked and follow & DONE else follow)
+        return letters | (ANY if conditional and follow & DONE else follow)
 
     def _first_of(self, kind: Any, value: Any) -> tuple[Letters, bool]:
         if kind in _SINGLE:
@@ -275,22 +275,22 @@ class _Judge:
         if kind is constants.NOT_LITERAL:
             return ANY & ~(self._of_letter(value) & ~BEYOND)
         letters, negated = 0, False
-        for inner, what in value:
+        for inner, detail in value:
             if inner is constants.NEGATE:
                 negated = True
             elif inner is constants.CATEGORY:
-                letters |= CATEGORIES[what]
+                letters |= CATEGORIES[detail]
             elif inner is constants.RANGE:
-                letters |= self._of_range(*what)
+                letters |= self._of_range(*detail)
             else:
-                letters |= self._of_letter(what)
+                letters |= self._of_letter(detail)
         if not negated:
             return letters
         # of the letters beyond ASCII only whole kinds are known to be left out
         whole = 0
-        for inner, what in value:
+        for inner, detail in value:
             if inner is constants.CATEGORY:
-                whole |= CATEGORIES[what] & BEYOND
+                whole |= CATEGORIES[detail] & BEYOND
         return ANY & ~(letters & ~BEYOND) & ~whole
 
     def _of_letter(self, code: int) -> Letters:

@@ -60,11 +60,11 @@ class UnknownForm(Frozen):
     says: str
 
 
-def members_fit(wanted: Members, documents: Documents | None, here: Place) -> bool:
+def members_fit(wanted: Members, documents: Documents | None, at: Place) -> bool:
     """Whether every value is known to fit."""
     if documents is None:
         return not wanted
-    return all(_fits(value_at(here.to(place), documents), patterns) for place, patterns in wanted.items())
+    return all(_fits(value_at(at.to(place), documents), patterns) for place, patterns in wanted.items())
 
 
 def _fits(value: Any, patterns: tuple[str, ...] | None) -> bool:

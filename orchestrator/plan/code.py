@@ -23,7 +23,7 @@ _TOLD = 4
 """Files that a message names; the others are counted."""
 
 
-def here(playbook: Playbook, survey: Survey) -> Trusted:
+def present(playbook: Playbook, survey: Survey) -> Trusted:
     """The code that lies in the checkpoint's folder now."""
     manifest = survey.checkpoint.manifest or {}
     fetched = manifest.get("repository") == playbook.model.repository
@@ -38,7 +38,7 @@ def here(playbook: Playbook, survey: Survey) -> Trusted:
 
 def record(playbook: Playbook, survey: Survey) -> dict[str, Any] | None:
     """What the journal has to say before this code is run; None where it says so already."""
-    now = here(playbook, survey)
+    now = present(playbook, survey)
     if _known(now, survey.history.trusted):
         return None
     return {
@@ -56,7 +56,7 @@ def strangeness(playbook: Playbook, survey: Survey, options: Options, *, other_f
 
     `other_folder`: an option of this command named the folder, the playbook did not.
     """
-    checkpoint, now = survey.checkpoint, here(playbook, survey)
+    checkpoint, now = survey.checkpoint, present(playbook, survey)
     outside = (*checkpoint.code.elsewhere, *options.code_beside())
     if outside:
         return f"code of {', '.join(dict.fromkeys(outside))} would run too, which no commit binds"
@@ -64,7 +64,7 @@ def strangeness(playbook: Playbook, survey: Survey, options: Options, *, other_f
         return f"not all of the Python in {checkpoint.folder} can be read and remembered"
     if not now.code or _known(now, survey.history.trusted):
         return ""
-    earlier = [one for one in survey.history.trusted if _asked(one) == _asked(now)]
+    earlier = [trusted for trusted in survey.history.trusted if _source(trusted) == _source(now)]
     if earlier:
         return f"{now.repository} is not what it was when it was trusted: {_difference(earlier[-1], now)}"
     return _origin(playbook, survey, now, other_folder)
@@ -90,29 +90,29 @@ def _origin(playbook: Playbook, survey: Survey, now: Trusted, other_folder: bool
     return ""
 
 
-def _asked(one: Trusted) -> tuple[str, str]:
-    return one.repository, one.revision
+def _source(trusted: Trusted) -> tuple[str, str]:
+    return trusted.repository, trusted.revision
 
 
 def _known(now: Trusted, trusted: Sequence[Trusted]) -> bool:
     """The same files, of the same commit where both are known to be of one."""
     return any(
-        (one.repository, one.code) == (now.repository, now.code)
-        and (one.commit == now.commit or (now.code and None in (one.commit, now.commit)))
-        for one in trusted
+        (entry.repository, entry.code) == (now.repository, now.code)
+        and (entry.commit == now.commit or (now.code and None in (entry.commit, now.commit)))
+        for entry in trusted
     )
 
 
 def _difference(before: Trusted, now: Trusted) -> str:
-    told = []
+    parts = []
     if before.commit and now.commit and before.commit != now.commit:
-        told.append(f"commit {before.commit[:12]} then, {now.commit[:12]} now")
+        parts.append(f"commit {before.commit[:12]} then, {now.commit[:12]} now")
     names = sorted({*before.code, *now.code})
     other = [name for name in names if before.code.get(name) != now.code.get(name)]
     if other:
         more = f" and {len(other) - _TOLD} more" if len(other) > _TOLD else ""
-        told.append(f"{', '.join(_how(name, before.code, now.code) for name in other[:_TOLD])}{more}")
-    return "; ".join(told)
+        parts.append(f"{', '.join(_how(name, before.code, now.code) for name in other[:_TOLD])}{more}")
+    return "; ".join(parts)
 
 
 def _how(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> str:

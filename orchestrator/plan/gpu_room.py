@@ -66,17 +66,17 @@ class Shortage:
         more = f", and {self.short - 1} more are short" if self.short > 1 else ""
         return (
             f"GPU{self.card.index} has {self.free_mib:,} of {self.card.memory_mib:,} MiB free, {self.launch.engine} takes "
-            f"{self.needed_mib:,} MiB ({self.launch.share:g} of it) or refuses to start{more}: {self.who}"
+            f"{self.needed_mib:,} MiB ({self.launch.share:g} of it) or refuses to start{more}: {self.holding}"
         )
 
     @property
-    def who(self) -> str:
-        told = holders(self.holders)
+    def holding(self) -> str:
+        listed = holders(self.holders)
         if self.unseen_mib > max(LITTLE_MIB, (self.card.memory_mib or 0) * LITTLE_SHARE):
-            told.append(
+            listed.append(
                 f"{self.unseen_mib:,} MiB are held by what cannot be seen from here, such as another container"
             )
-        return "; ".join(told) or "nobody who is listed holds it"
+        return "; ".join(listed) or "nobody who is listed holds it"
 
     @property
     def advice(self) -> str:
@@ -110,7 +110,7 @@ def shortage(
     meant = _meant(cards, launch)
     if not meant or any(card.memory_mib is None or card.memory_used_mib is None for card in meant):
         return None
-    if own and not any(one.pid in own and one.memory_mib for one in listed):
+    if own and not any(process.pid in own and process.memory_mib for process in listed):
         return None
     free = {card.uuid: _free(card, listed, own) for card in cards}
     short = [card for card in meant if free[card.uuid] < _needed(card, launch) * (1 - MARGIN)]
@@ -118,9 +118,9 @@ def shortage(
         return None
     fullest = min(short, key=lambda card: free[card.uuid] / (card.memory_mib or 1))
     uuids = {card.uuid for card in short}
-    foreign = tuple(one for one in listed if one.gpu_uuid in uuids and one.pid not in own)
-    on_it = sum(one.memory_mib or 0 for one in foreign if one.gpu_uuid == fullest.uuid)
-    unknown = any(one.memory_mib is None for one in foreign if one.gpu_uuid == fullest.uuid)
+    foreign = tuple(process for process in listed if process.gpu_uuid in uuids and process.pid not in own)
+    on_it = sum(process.memory_mib or 0 for process in foreign if process.gpu_uuid == fullest.uuid)
+    unknown = any(process.memory_mib is None for process in foreign if process.gpu_uuid == fullest.uuid)
     roomy = [card.index for card in cards if free[card.uuid] >= _needed(card, launch)]
     share = math.floor((free[fullest.uuid] / (fullest.memory_mib or 1) - 0.02) * 100) / 100
     return Shortage(
@@ -142,15 +142,15 @@ def _meant(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
     """The cards that the launch will take: the first of those that it may see; none where that is not known."""
     if any(card.mig == "Enabled" for card in cards):
         return []
-    seen = list(cards) if _numbers_hold(cards, launch) or launch.cards == len(cards) else []
+    visible = list(cards) if _numbers_hold(cards, launch) or launch.cards == len(cards) else []
     if launch.visible is not None:
         names = [name.strip() for name in launch.visible.split(",") if name.strip()]
         known = [name for name in names if _numbers_hold(cards, launch) or not name.isdecimal()]
-        found = [_named(cards, name) for name in known]
-        seen = [card for card in found if card is not None]
-        if len(seen) < len(names):
+        named = [_named(cards, name) for name in known]
+        visible = [card for card in named if card is not None]
+        if len(visible) < len(names):
             return []
-    return seen[: launch.cards] if len(seen) >= launch.cards else []
+    return visible[: launch.cards] if len(visible) >= launch.cards else []
 
 
 def _numbers_hold(cards: Sequence[Gpu], launch: Demand) -> bool:
@@ -168,7 +168,11 @@ def _named(cards: Sequence[Gpu], name: str) -> Gpu | None:
 
 
 def _free(card: Gpu, processes: Iterable[GpuProcess], own: Collection[int]) -> int:
-    ours = sum(one.memory_mib or 0 for one in processes if one.gpu_uuid == card.uuid and one.pid in own)
+    ours = sum(
+        process.memory_mib or 0
+        for process in processes
+        if process.gpu_uuid == card.uuid and process.pid in own
+    )
     return (card.memory_mib or 0) - (card.memory_used_mib or 0) + ours
 
 
@@ -179,22 +183,24 @@ def _needed(card: Gpu, launch: Demand) -> float:
 def holders(processes: Iterable[GpuProcess]) -> list[str]:
     """Each process once, with what it holds on all the cards: "pid 8121 (python3 train.py, user ml) holds 40,000 MiB"."""
     by_pid: dict[int, list[GpuProcess]] = {}
-    for one in processes:
-        by_pid.setdefault(one.pid, []).append(one)
-    told = [_holder(same) for same in by_pid.values()]
-    return [*told[:NAMED], *([f"and {len(told) - NAMED} more"] if len(told) > NAMED else [])]
+    for process in processes:
+        by_pid.setdefault(process.pid, []).append(process)
+    listed = [_holder(same) for same in by_pid.values()]
+    return [*listed[:NAMED], *([f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else [])]
 
 
 def _holder(same: Sequence[GpuProcess]) -> str:
-    one = same[0]
-    program, blank, arguments = (one.command or one.name or "").partition(" ")
-    what = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")
-    shown = what if len(what) <= LONGEST_COMMAND else f"{what[: LONGEST_COMMAND - 4].rstrip()} ..."
-    who = ", ".join(filter(None, [shown, one.user and f"user {one.user}"])) or "not to be seen from here"
+    first = same[0]
+    program, blank, arguments = (first.command or first.name or "").partition(" ")
+    command = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")
+    shown = command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 4].rstrip()} ..."
+    identity = (
+        ", ".join(filter(None, [shown, first.user and f"user {first.user}"])) or "not to be seen from here"
+    )
     sizes = [process.memory_mib for process in same]
     amount = f"{sum(size or 0 for size in sizes):,} MiB" if all(sizes) else "memory"
     on = f" on {len(same)} GPUs" if len(same) > 1 else ""
-    return f"pid {one.pid} ({who}) holds {amount}{on}"
+    return f"pid {first.pid} ({identity}) holds {amount}{on}"
 
 
 def after_waiting(cards: Sequence[Gpu], waited: Waited) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:

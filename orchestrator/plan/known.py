@@ -18,12 +18,12 @@ from orchestrator.survey.survey import Survey
 def circumstances(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Circumstances:
     """Before the files are there the playbook's figures speak for them, as far as they say something."""
     configs = survey.checkpoint.configs
-    told = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
+    stated = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
     return Circumstances(
         vllm_version=version,
         compute_cap=survey.facts.compute_cap,
         gpus=len(survey.facts.cards) or None,
-        engine={"kv_cache_dtype": kv_dtype(playbook, configs, version, options)} if told else {},
+        engine={"kv_cache_dtype": kv_dtype(playbook, configs, version, options)} if stated else {},
         arguments=options.texts,
         attention=attention(playbook, configs),
         documents=documents(configs) if CONFIG in configs else None,

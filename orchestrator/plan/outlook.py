@@ -101,20 +101,20 @@ def gpu_shortage(
 
     `now` is how the cards were when the host had waited for memory; without it the facts tell.
     """
-    here, told = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
+    system, computing = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
     if survey.engine is not None and survey.engine.on_cpu:
         return None
     visible = options.variable(VISIBLE)
-    if visible is None and isinstance(here, Machine):
-        visible = here.cuda_visible_devices
+    if visible is None and isinstance(system, Machine):
+        visible = system.cuda_visible_devices
     by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
     launch = gpu_room.Demand(
         options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
     )
     if now is not None:
         short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
-    elif not isinstance(told, Unknown):
-        short = gpu_room.shortage(survey.facts.cards, told, launch, own=survey.facts.own)
+    elif not isinstance(computing, Unknown):
+        short = gpu_room.shortage(survey.facts.cards, computing, launch, own=survey.facts.own)
     else:
         return None
     if short is None or short.lower is None:

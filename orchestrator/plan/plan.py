@@ -90,7 +90,7 @@ class Plan:
 
     def as_json(self) -> dict[str, Any]:
         """What is known of it before anything is done; `steps/course.py` adds what will be done."""
-        guesses = [one for one in (*self.changes, *self.skipped) if one.why != "again"]
+        guesses = [change for change in (*self.changes, *self.skipped) if change.why != "again"]
         return {
             "host": self.host,
             "playbook": self.playbook.name,
@@ -113,17 +113,22 @@ class Plan:
                 for name, option in self.options.given.items()
             ],
             "environment": [
-                {"name": one.name, "value": one.shown, "reason": one.reason, "origin": one.origin}
-                for one in self.options.environment
+                {
+                    "name": variable.name,
+                    "value": variable.shown,
+                    "reason": variable.reason,
+                    "origin": variable.origin,
+                }
+                for variable in self.options.environment
             ],
             "predictions": [
                 {
-                    "patch": one.patch.id,
-                    "certainty": one.why,
-                    "evidence": one.evidence,
-                    "action": f"skipped: {one.action}" if one in self.skipped else one.action,
+                    "patch": change.patch.id,
+                    "certainty": change.why,
+                    "evidence": change.evidence,
+                    "action": f"skipped: {change.action}" if change in self.skipped else change.action,
                 }
-                for one in guesses
+                for change in guesses
             ],
             "patches": [
                 {"patch": change.patch.id, "file": name, "diff": diff}
@@ -146,7 +151,7 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
         options, withheld = resolve.without_token(options, survey.hf_endpoint)
-    asked = options.consents()
+    consents = options.consents()
     warnings = (
         *preflight.warnings(survey, version, options),
         *(
@@ -155,8 +160,8 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         ),
     )
     if withheld:
-        told = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
-        warnings = (*warnings, f"{told}: --consent token-to-endpoint gives it")
+        unsent = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
+        warnings = (*warnings, f"{unsent}: --consent token-to-endpoint gives it")
     if fit.verdict in ("borderline", "does_not_fit"):
         warnings = (fit.reason, *warnings)
     refusals = preflight.refusals(host, playbook, survey, version)
@@ -178,8 +183,8 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         changes=changes,
         skipped=skipped,
         warnings=warnings,
-        lacking=_lacking(playbook, wishes, survey, changes, options, asked),
-        trusted=code.record(playbook, survey) if TRUST in asked else None,
+        lacking=_lacking(playbook, wishes, survey, changes, options, consents),
+        trusted=code.record(playbook, survey) if TRUST in consents else None,
         refusals=refusals,
     )
 
@@ -202,13 +207,13 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
     change where their window cannot be judged (no GPU or no engine to ask)."""
     outcome = plan.survey.history.outcome
     known = circumstances(plan.playbook, plan.survey, plan.version, plan.options)
-    found = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
+    changes = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
     for patch in patches:
         if outcome is not None and outcome.finding == patch.id:
-            found.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
+            changes.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
         elif patch.window is not None and may_be(patch.window, known):
-            found.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
-    return tuple(change for change in found.values() if change.changes_something)
+            changes.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
+    return tuple(change for change in changes.values() if change.changes_something)
 
 
 def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -261,10 +266,10 @@ def _lacking(
     survey: Survey,
     changes: Sequence[Change],
     options: Options,
-    asked: Mapping[str, str],
+    needed: Mapping[str, str],
 ) -> dict[str, str]:
     """The consents without which this may not be started, each with what asks for it."""
-    wanted = dict(asked)
+    wanted = dict(needed)
     for change in changes:
         wanted.update({consent: change.patch.id for consent in change.consents if consent not in wanted})
     checkpoint = survey.checkpoint
@@ -275,16 +280,18 @@ def _lacking(
         for consent, why in wanted.items()
         if consent not in (*playbook.consents, *wishes.consents)
     }
-    if TRUST in asked and TRUST in playbook.consents and TRUST not in wishes.consents:
+    if TRUST in needed and TRUST in playbook.consents and TRUST not in wishes.consents:
         strange = code.strangeness(playbook, survey, options, other_folder=wishes.other_folder)
         lacking.update({TRUST: strange} if strange else {})
-    given = _of_the_playbook(playbook, survey) if wishes.yes else {}
-    return {consent: why for consent, why in lacking.items() if consent not in given}
+    waived = _of_the_playbook(playbook, survey) if wishes.yes else {}
+    return {consent: why for consent, why in lacking.items() if consent not in waived}
 
 
 def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """The consents that would be needed without any remedy."""
-    return resolve.asked(playbook, python=playbook.engine.python, folder=survey.checkpoint.folder).consents()
+    return resolve.requested(
+        playbook, python=playbook.engine.python, folder=survey.checkpoint.folder
+    ).consents()
 
 
 def _rounded(value: float | None) -> float | None:

@@ -30,20 +30,20 @@ def predicted(
     Only what sets something, needs no consent and goes with the patches `in_force` is done on a prediction: cleaning and
     fetching answer what was seen. Without files an edit is worked out later, when they are there.
     """
-    found: list[Change] = []
+    changes: list[Change] = []
     for patch in patches:
         if patch.window is None or not known.hold(patch.window):
             continue
-        beside = (*in_force, *(change.patch.id for change in found))
+        beside = (*in_force, *(change.patch.id for change in changes))
         ways = [way for way in propose.ways(patch, known) if _may_be_foreseen(way, beside)]
         if not ways:
             continue
         source = "" if known.documents is not None else ", by the playbook's figures"
-        evidence = f"{', '.join(_told(patch.window, known, options.engine))}{source}"
+        evidence = f"{', '.join(_as_here(patch.window, known, options.engine))}{source}"
         change = worked_out(ways[0], patch, why="certain", evidence=evidence, configs=configs)
         if change.edits or change.pending or _differs(resolve.changed(options, (change,)), options):
-            found.append(change)
-    return tuple(found)
+            changes.append(change)
+    return tuple(changes)
 
 
 def _may_be_foreseen(way: ProposedWay, beside: Sequence[str]) -> bool:
@@ -72,7 +72,7 @@ def may_be(window: When, known: Circumstances) -> bool:
     return known.hold(window.model_copy(update={**blank, "engine": engine}))
 
 
-def _told(window: When, known: Circumstances, engine: str) -> Iterator[str]:
+def _as_here(window: When, known: Circumstances, engine: str) -> Iterator[str]:
     """What the window asks for, as it is here."""
     if window.vllm is not None:
         yield f"{engine} {known.vllm_version}"

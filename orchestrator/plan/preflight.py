@@ -55,8 +55,8 @@ def _configs(survey: Survey) -> list[str]:
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is None:
-        asked = survey.facts.of(engine.FACT)
-        why = asked.reason if isinstance(asked, Unknown) else f"it has no {playbook.kind.title}"
+        installed = survey.facts.of(engine.FACT)
+        why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
         return [
             PreflightRefused(
                 "no_engine",
@@ -78,10 +78,10 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
 
 def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:
     """What brings a right engine into the environment that was asked; None where that is none."""
-    asked = survey.facts.of(engine.FACT)
-    if isinstance(asked, Unknown) and asked.code != "no_engine":
+    installed = survey.facts.of(engine.FACT)
+    if isinstance(installed, Unknown) and installed.code != "no_engine":
         return None
-    python = asked.executable if isinstance(asked, InstalledEngine) else playbook.engine.python
+    python = installed.executable if isinstance(installed, InstalledEngine) else playbook.engine.python
     wanted = f"{playbook.kind.package.distributions[0]}{playbook.engine.version}"
     return f"{program((python, '-m', 'pip', 'install', wanted))}  # on {host}"
 
@@ -90,24 +90,24 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     on_cpu = survey.engine is not None and survey.engine.on_cpu
     if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
         return []
-    told = survey.facts.of(gpus.FACT)
-    if isinstance(told, Unknown):
+    read = survey.facts.of(gpus.FACT)
+    if isinstance(read, Unknown):
         return [
             PreflightRefused(
-                "gpus_unknown", f"{host}: {told.reason}", next_command=f"nvidia-smi  # on {host}"
+                "gpus_unknown", f"{host}: {read.reason}", next_command=f"nvidia-smi  # on {host}"
             )
         ]
     cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
     if len(cards) < playbook.gpus:
-        problems = "".join(f"; nvidia-smi says besides: {one}" for one in told.problems[:1])
-        what = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
-        return [PreflightRefused("gpus_missing", what, next_command=f"nvidia-smi -L  # on {host}")]
+        problems = "".join(f"; nvidia-smi says besides: {problem}" for problem in read.problems[:1])
+        reason = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
+        return [PreflightRefused("gpus_missing", reason, next_command=f"nvidia-smi -L  # on {host}")]
     lost = [card for card in cards if card.lost]
     if len(cards) - len(lost) < playbook.gpus:
         says = f"GPU{lost[0].index} says {lost[0].faults[0]}"
-        what = f"{host}: {says}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
+        reason = f"{host}: {says}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
         reset = f"sudo nvidia-smi --gpu-reset -i {lost[0].index}  # on {host}"
-        return [PreflightRefused("gpu_lost", what, next_command=reset)]
+        return [PreflightRefused("gpu_lost", reason, next_command=reset)]
     small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
     return [
         PreflightRefused(
@@ -134,95 +134,95 @@ def _port(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     if not owner or owner.ours:
         return []
     command = brief(str(owner.command), LONGEST_COMMAND)
-    who = f"pid {owner.pid} ({command}, user {owner.user}, since {owner.since})"
+    holder = f"pid {owner.pid} ({command}, user {owner.user}, since {owner.since})"
     if survey.observed.members:
         shared = f"port {survey.observed.endpoint.port} of launch {survey.observed.launch}"
         return [
             PreflightRefused(
                 "port_shared",
-                f"{host}: {who} answers on {shared}, which lives. It is not ours, so it stays",
+                f"{host}: {holder} answers on {shared}, which lives. It is not ours, so it stays",
             )
         ]
     other = owner.free_port or (playbook.port + 1 if playbook.port < 65535 else 8000)
     return [
         PreflightRefused(
             "port_taken",
-            f"{host}: port {playbook.port} is taken by {who}. It is not ours, so it stays",
+            f"{host}: port {playbook.port} is taken by {holder}. It is not ours, so it stays",
             port=str(other),
         )
     ]
 
 
 def _logout(survey: Survey) -> list[str]:
-    here = survey.facts.of(machine.FACT)
-    if not isinstance(here, Machine):
+    system = survey.facts.of(machine.FACT)
+    if not isinstance(system, Machine):
         return []
-    found = []
-    if here.logout_kills:
-        found.append(
+    harms = []
+    if system.logout_kills:
+        harms.append(
             "logind ends this user's processes at the last logout (KillUserProcesses), the launch too"
         )
-    if here.logout_removes_shm:
-        found.append(
+    if system.logout_removes_shm:
+        harms.append(
             "logind removes this user's shared memory at the last logout (RemoveIPC), the launch's too"
         )
-    return [f"{text}: --consent linger keeps it (loginctl enable-linger)" for text in found]
+    return [f"{harm}: --consent linger keeps it (loginctl enable-linger)" for harm in harms]
 
 
 def wants_linger(survey: Survey) -> bool:
     """Whether logind would harm the launch once nobody is logged in."""
-    here = survey.facts.of(machine.FACT)
-    return isinstance(here, Machine) and (here.logout_kills or here.logout_removes_shm)
+    system = survey.facts.of(machine.FACT)
+    return isinstance(system, Machine) and (system.logout_kills or system.logout_removes_shm)
 
 
 def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
     """Which of NCCL's variables the measured host gives no reason for, and which cannot be judged by what it tells."""
     facts = survey.facts
-    links, here, no_p2p = facts.of(topology.FACT), facts.of(machine.FACT), facts.of(p2p.FACT)
-    shown = {one.name: one.shown for one in environment}
+    links, system, no_p2p = facts.of(topology.FACT), facts.of(machine.FACT), facts.of(p2p.FACT)
+    shown = {variable.name: variable.shown for variable in environment}
     judged = [name for name in JUDGED if name in shown]
     if not judged or len(facts.cards) < 2:
         return []
     if not isinstance(links, Topology):
         return _not_known("how the GPUs are connected", links, f"{', '.join(judged)} cannot be judged")
-    found = _not_known(
+    sentences = _not_known(
         "whether the GPUs reach each other's memory", no_p2p, f"{', '.join(judged)} may be idle"
     )
-    sockets, vendor = (here.sockets, here.cpu_vendor) if isinstance(here, Machine) else (None, None)
+    sockets, vendor = (system.sockets, system.cpu_vendor) if isinstance(system, Machine) else (None, None)
     pairs = () if isinstance(no_p2p, Unknown) else no_p2p
     suggested = suggest_nccl(links, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
     unsure = links.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
     if unsure and "NCCL_PROTO" in shown:
         known = {name: value for name, value in shown.items() if name != "NCCL_PROTO"}
         lacks = "sockets" if sockets is None else "CPU's vendor"
-        found.append(f"the host does not tell its {lacks} (lscpu): NCCL_PROTO cannot be judged")
+        sentences.append(f"the host does not tell its {lacks} (lscpu): NCCL_PROTO cannot be judged")
     else:
         known = shown
-    return [*found, *(sentence for _, sentence in unfounded_nccl(known, suggested))]
+    return [*sentences, *(sentence for _, sentence in unfounded_nccl(known, suggested))]
 
 
 def _untold(survey: Survey) -> list[str]:
     """What the host did not tell, and what is not judged for want of it."""
     facts = survey.facts
-    here, computing, told = facts.of(machine.FACT), facts.of(gpu_processes.FACT), facts.of(gpus.FACT)
-    found = _not_known(
+    system, computing, cards = facts.of(machine.FACT), facts.of(gpu_processes.FACT), facts.of(gpus.FACT)
+    sentences = _not_known(
         "the machine",
-        here,
+        system,
         "a mirror of the Hub that is set there, and what logind does at a logout, are not known",
     )
     if facts.cards:
-        found += _not_known("who computes on the GPUs", computing, "memory that others hold is nobody's")
-    if not isinstance(told, Unknown):
-        found += [f"nvidia-smi says besides: {problem}" for problem in told.problems]
+        sentences += _not_known("who computes on the GPUs", computing, "memory that others hold is nobody's")
+    if not isinstance(cards, Unknown):
+        sentences += [f"nvidia-smi says besides: {problem}" for problem in cards.problems]
     for card in facts.cards:
         if card.faults:
-            found.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")
+            sentences.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")
         if card.mig == "Enabled":
-            found.append(f"GPU{card.index} is cut up (MIG): no launch gets the whole of it")
-    return found
+            sentences.append(f"GPU{card.index} is cut up (MIG): no launch gets the whole of it")
+    return sentences
 
 
-def _not_known(what: str, fact: object, consequence: str) -> list[str]:
+def _not_known(subject: str, fact: object, consequence: str) -> list[str]:
     if not isinstance(fact, Unknown) or fact.code == "not_asked":
         return []
-    return [f"{what} is not known ({fact.reason}): {consequence}"]
+    return [f"{subject} is not known ({fact.reason}): {consequence}"]

@@ -16,7 +16,7 @@ from orchestrator.survey.survey import Survey
 _Value = TypeVar("_Value")
 
 
-def asked(playbook: Playbook, *, python: str, folder: str) -> Options:
+def requested(playbook: Playbook, *, python: str, folder: str) -> Options:
     """What the playbook and this command's options ask for; `python` and `folder` are absolute paths on the host."""
     parallel = playbook.parallel
 
@@ -52,7 +52,7 @@ def standing(playbook: Playbook, survey: Survey, *, share: float | None = None) 
     python = survey.engine.executable if survey.engine else playbook.engine.python
     flags = {name: value for name, value in history.flags.items() if name not in left_out}
     environment = {name: value for name, value in history.environment.items() if name not in left_out}
-    options = asked(playbook, python=python, folder=survey.checkpoint.folder)
+    options = requested(playbook, python=python, folder=survey.checkpoint.folder)
     return (options if share is None else options.taking(share)).remedied(flags, environment)
 
 
@@ -67,7 +67,7 @@ def overruled(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """What records of patches in force name and a remedy may not, with the reason: they are older than that rule, or
     somebody else wrote them."""
     engine, history = playbook.kind, survey.history
-    found = {}
+    reasons = {}
     for name, value in (*history.flags.items(), *history.environment.items()):
         op = "remove" if value is None else "set"
         try:
@@ -77,8 +77,8 @@ def overruled(playbook: Playbook, survey: Survey) -> dict[str, str]:
             else:
                 engine.variables.remedied(name, op, value)
         except ValueError as error:
-            found[name] = str(error)
-    return found
+            reasons[name] = str(error)
+    return reasons
 
 
 def without_token(options: Options, host_endpoint: str | None) -> tuple[Options, tuple[str, ...]]:
@@ -87,7 +87,7 @@ def without_token(options: Options, host_endpoint: str | None) -> tuple[Options,
     `host_endpoint` is the HF_ENDPOINT that the host itself sets. The host judges again by what it really has
     (`on_host/programs/launch.py`).
     """
-    names, instead = hub_token.withheld({"HF_ENDPOINT": host_endpoint or "", **options.sent}, consent=False)
+    names, values = hub_token.withheld({"HF_ENDPOINT": host_endpoint or "", **options.sent}, consent=False)
     reason = "no token goes to another place than the Hub without the consent token-to-endpoint"
-    given = [Variable(name, value, reason, "default") for name, value in instead.items()]
-    return options.without_variables(names).with_variables(given), tuple(names)
+    instead = [Variable(name, value, reason, "default") for name, value in values.items()]
+    return options.without_variables(names).with_variables(instead), tuple(names)

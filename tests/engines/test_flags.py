@@ -28,7 +28,7 @@ def test_cases(case: dict[str, Any]) -> None:
 def test_the_flagship_is_taken_by_every_version_it_allows(version: str) -> None:
     found = playbook.load(shipped("playbooks") / "kimi-k2.5.yaml")
     assert found.engine.accepts(version)
-    assert resolve.asked(found, python="/p", folder="/m").not_taken(version) == ()
+    assert resolve.requested(found, python="/p", folder="/m").not_taken(version) == ()
 
 
 def test_variables_that_are_no_longer_read() -> None:

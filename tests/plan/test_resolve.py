@@ -22,7 +22,7 @@ HEAD = ("/env/python", "-m", "vllm.entrypoints.openai.api_server", "--model", "/
 
 
 def launch(found: Playbook) -> Options:
-    return resolve.asked(found, python="/env/python", folder="/models/m")
+    return resolve.requested(found, python="/env/python", folder="/models/m")
 
 
 def change(flags: dict[str, str | None], environment: dict[str, str | None]) -> Change:

@@ -23,7 +23,7 @@ OVERRIDES: list[dict[str, Any]] = YAML(typ="safe").load(CASES / "overrides.yaml"
 
 def consents_of(asked: Playbook) -> dict[str, str]:
     """What a launch of the playbook alone needs consents for."""
-    return resolve.asked(asked, python="python3", folder="/m").consents()
+    return resolve.requested(asked, python="python3", folder="/m").consents()
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_a_variable_with_credentials_is_a_secret_that_the_engine_still_gets(
         base.with_overrides([], [], [variable]),
         base.with_overrides([f"environment.{variable}"]),
     ):
-        options = resolve.asked(changed, python="/p", folder="/m")
+        options = resolve.requested(changed, python="/p", folder="/m")
         (kept,) = (one for one in options.environment if one.name == name)
         assert (kept.secret, kept.sent, kept.shown) == (True, value, shown)
         assert "hushed" not in repr(changed) + changed.model_dump_json()
