@@ -26,7 +26,7 @@ MORE = {
 FINE = {"ok": True, "status": 200, "late": False, "error": None}
 
 
-def asked(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Trial, ...]:
+def trials(*answers: dict[str, Any], every: float = 70.0, takes: float = 60.0) -> tuple[Trial, ...]:
     values = [Completion.model_validate({**MORE, **answer}) for answer in answers]
     return tuple(Trial(at * every, at * every + takes, value) for at, value in enumerate(values))
 
@@ -58,15 +58,15 @@ def made(answer: dict[str, Any], before: int | None, after: int | None) -> dict[
     ],
 )
 def test_the_verdict(answers: tuple[dict[str, Any], ...], verdict: str) -> None:
-    assert vigil.verdict(asked(*answers)) == verdict
+    assert vigil.verdict(trials(*answers)) == verdict
 
 
 def test_many_quick_failures_are_not_minutes() -> None:
-    quick = asked(*[GONE] * 17, every=10.0, takes=0.1)
+    quick = trials(*[GONE] * 17, every=10.0, takes=0.1)
     assert vigil.verdict(quick) == "unknown"
-    assert vigil.verdict(asked(*[GONE] * 19, every=10.0, takes=0.1)) == "broken"
+    assert vigil.verdict(trials(*[GONE] * 19, every=10.0, takes=0.1)) == "broken"
 
 
 def test_it_is_told_how_often_and_how_long() -> None:
-    assert vigil.told(asked(LATE, LATE, LATE)) == "3 completions over 3m20s"
-    assert vigil.told(asked(LATE)) == "1 completion over 1m00s"
+    assert vigil.tally(trials(LATE, LATE, LATE)) == "3 completions over 3m20s"
+    assert vigil.tally(trials(LATE)) == "1 completion over 1m00s"

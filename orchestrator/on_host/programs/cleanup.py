@@ -88,7 +88,7 @@ def _stale_locks(folder: str, environment: dict[str, str]) -> dict[str, Any]:
     ):
         names = hub_locks.lock_files(base, room)
         used = in_use.users(names, in_use.everybody())
-        for file, below in sorted(names.items(), key=lambda one: one[1]):
+        for file, below in sorted(names.items(), key=lambda lock: lock[1]):
             with hub_locks.tried(base, below) as reason:
                 if reason:
                     kept.append({"path": os.path.join(base, below), "reason": reason})

@@ -101,8 +101,8 @@ def _take_blob(path: Path, target: str, blob: hub_cache.Blob | None) -> list[dic
 
 
 def _sha256(path: Path) -> str:
-    told = hashlib.sha256()
+    digest = hashlib.sha256()
     with open(path, "rb") as file:
         while chunk := file.read(_READ):
-            told.update(chunk)
-    return told.hexdigest()
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -200,8 +200,8 @@ def _sole_writer(folder: str, foreign_folder: bool) -> Iterator[None]:
     try:
         os.makedirs(folder, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        what = f"{folder} is a file, or leads through one, and no folder can be made there"
-        raise hub_errors.DownloadFailure("checkpoint_folder", what) from None
+        reason = f"{folder} is a file, or leads through one, and no folder can be made there"
+        raise hub_errors.DownloadFailure("checkpoint_folder", reason) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise hub_errors.DownloadFailure("permission", f"{folder} cannot be written by uid {os.geteuid()}")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -47,7 +47,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 def _configs(folder: str, names: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     """The bytes of the config files (base64), and of those that cannot be read why."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     unreadable: dict[str, str] = {}
     for name in CONFIGS:
         if name not in names:
@@ -57,8 +57,8 @@ def _configs(folder: str, names: list[str]) -> tuple[dict[str, str], dict[str, s
         except regular_file.Unfit as why:
             unreadable[name] = str(why)
         else:
-            found[name] = base64.b64encode(data).decode("ascii")
-    return found, unreadable
+            contents[name] = base64.b64encode(data).decode("ascii")
+    return contents, unreadable
 
 
 def _index(folder: str, names: list[str]) -> dict[str, Any] | None:
@@ -82,10 +82,10 @@ def _index(folder: str, names: list[str]) -> dict[str, Any] | None:
     }
 
 
-def _size(told: Any) -> int | None:
+def _size(value: Any) -> int | None:
     """Bytes, where the number can be that: JSON knows 1e999, and Python reads Infinity and NaN too."""
-    number = isinstance(told, (int, float)) and not isinstance(told, bool)
-    return int(told) if number and 0 < told < _LARGEST else None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return int(value) if number and 0 < value < _LARGEST else None
 
 
 def _nearest(folder: str) -> str:
@@ -105,5 +105,5 @@ def _disk(folder: str) -> dict[str, int]:
 def _manifest(instance: str | None, folder: str) -> dict[str, Any] | None:
     if instance is None:
         return None
-    found = last_download.read(state.known_folder(instance) / "download", folder)
-    return found if found and found.get("machine") == state.machine_id() else None
+    manifest = last_download.read(state.known_folder(instance) / "download", folder)
+    return manifest if manifest and manifest.get("machine") == state.machine_id() else None

@@ -20,16 +20,20 @@ def main(request: dict[str, Any]) -> dict[str, Any] | None:
     if launch is None or launch.boot_id != boot_id():
         return None
     supervisor = launches.supervisor(launch, at)
-    living = [one for one in launches.members(launch, at) if supervisor is None or one.pid != supervisor.pid]
-    held = gpu_memory.held([one.pid for one in living], launch.record.get("gpu_before_mib"))
+    living = [
+        process
+        for process in launches.members(launch, at)
+        if supervisor is None or process.pid != supervisor.pid
+    ]
+    held = gpu_memory.held([process.pid for process in living], launch.record.get("gpu_before_mib"))
     if not living and not held["cards"]:
         return None
     return {
         "launch": launch.number,
         "supervised": supervisor is not None,
         "processes": [
-            {"pid": one.pid, "name": procs.name(one), "gpu_mib": held["processes"].get(one.pid)}
-            for one in living
+            {"pid": process.pid, "name": procs.name(process), "gpu_mib": held["processes"].get(process.pid)}
+            for process in living
         ],
         "cards": held["cards"],
     }

@@ -30,18 +30,18 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     launch = launches.choose(state, request.get("launch"), at)
     members = launches.look(launch, at)[0] if launch else []
     command = launch.command() if launch else None
-    asked = {
+    requested = {
         "host": request.get("host") or "127.0.0.1",
         "port": request["port"],
         "model": request.get("model"),
     }
-    place = (_place(command) if command and members else None) or asked
+    place = (_place(command) if command and members else None) or requested
     host, port = place["host"], place["port"]
     health = endpoint.health(host, port, request["health_path"], timeout=2.0)
     models = None
     if health == 200:
         models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
-    listener = listeners.occupant(endpoint.reachable(host), port, [one.pid for one in members])
+    listener = listeners.occupant(endpoint.reachable(host), port, [member.pid for member in members])
     if listener and not listener["ours"]:
         listener["free_port"] = listeners.free_port(port)
     return {
@@ -79,8 +79,8 @@ def _process(launch: launches.Launch, members: list[procs.Process], at: launches
         "pid": launch.pid,
         "started_at": started_at if isinstance(started_at, str) else None,
         "members": [
-            {"pid": one.pid, "name": procs.name(one), "rss_bytes": procs.resident_bytes(one.pid)}
-            for one in members
+            {"pid": member.pid, "name": procs.name(member), "rss_bytes": procs.resident_bytes(member.pid)}
+            for member in members
         ],
         "exit_code": launch.exit_code(),
     }
@@ -101,6 +101,6 @@ def _log(launch: launches.Launch) -> dict[str, Any] | None:
 
 def _shared_memory(members: list[procs.Process]) -> dict[str, int]:
     entries = shared_memory.entries()
-    held = shared_memory.holders(entries, [one.pid for one in members])
-    sizes = [one.bytes for one in entries if one.name in held]
+    held = shared_memory.holders(entries, [member.pid for member in members])
+    sizes = [entry.bytes for entry in entries if entry.name in held]
     return {"entries": len(sizes), "bytes": sum(sizes)}

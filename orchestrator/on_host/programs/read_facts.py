@@ -75,10 +75,10 @@ def _run(argv: list[str], timeout: float, environment: dict[str, str]) -> dict[s
     except subprocess.TimeoutExpired:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        said = b""
+        printed = b""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            said, _ = process.communicate(timeout=2)
-        return {"timed_out": timeout, "stdout": _packed(said)}
+            printed, _ = process.communicate(timeout=2)
+        return {"timed_out": timeout, "stdout": _packed(printed)}
     return {"rc": process.returncode, "stdout": _packed(stdout), "stderr": _packed(stderr)}
 
 

@@ -51,10 +51,10 @@ def _judged(folder: str, known: dict[str, Any]) -> dict[str, Any]:
     tensors = size = 0
     for name in sorted(shards):
         try:
-            found = shard_tensors(folder, name)
-            tensors += len(found)
+            names = shard_tensors(folder, name)
+            tensors += len(names)
             size += os.stat(os.path.join(folder, name)).st_size
-            _wanted_in(shards[name], found)
+            _wanted_in(shards[name], names)
         except Broken as why:
             bad.setdefault(name, str(why))
     for name in sorted(known):
@@ -106,8 +106,8 @@ def _by_shard(weights: Any) -> dict[str, set[str]]:
     return shards
 
 
-def _wanted_in(wanted: set[str], found: set[str]) -> None:
-    missing = sorted(wanted - found)
+def _wanted_in(wanted: set[str], names: set[str]) -> None:
+    missing = sorted(wanted - names)
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise Broken(f"lacks the tensor {missing[0][:80]}{more} that the index expects in it")
@@ -115,9 +115,9 @@ def _wanted_in(wanted: set[str], found: set[str]) -> None:
 
 def _of_size(folder: str, name: str, size: int | None) -> None:
     with opened(folder, name) as file:
-        found = os.fstat(file.fileno()).st_size
-    if size is not None and found != size:
-        raise Broken(f"{found} bytes where the repository has {size}")
+        actual = os.fstat(file.fileno()).st_size
+    if size is not None and actual != size:
+        raise Broken(f"{actual} bytes where the repository has {size}")
 
 
 def _json(folder: str, name: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def _json(folder: str, name: str) -> dict[str, Any]:
 
 def _deeper(value: Any, levels: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels == 0 or any(_deeper(one, levels - 1) for one in inner if isinstance(one, (dict, list)))
+    return levels == 0 or any(_deeper(part, levels - 1) for part in inner if isinstance(part, (dict, list)))
 
 
 def _texts(folder: str, bad: dict[str, str]) -> None:

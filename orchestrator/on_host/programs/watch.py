@@ -72,11 +72,11 @@ def _holder(launch: launches.Launch, request: dict[str, Any]) -> procs.Process |
     supervisor = launches.supervisor(launch, at)
     if supervisor is not None:
         return supervisor
-    members = [one.pid for one in launches.members(launch, at)]
+    members = [member.pid for member in launches.members(launch, at)]
     if not members:
         return None
     host = endpoint.reachable(request.get("host") or "127.0.0.1")
-    inodes = [one.inode for one in listeners.listening(host, request["port"])]
+    inodes = [listener.inode for listener in listeners.listening(host, request["port"])]
     serving = [pid for pid in listeners.owners(inodes, members) if pid in members]
     return at.processes[serving[0]] if serving else None
 
@@ -89,7 +89,7 @@ def _size(launch: launches.Launch) -> int:
 
 
 def _work(launch: launches.Launch) -> dict[str, float]:
-    pids = [one.pid for one in launches.look(launch, launches.table())[0]]
+    pids = [member.pid for member in launches.look(launch, launches.table())[0]]
     return {
         "cpu_seconds": round(sum(procs.cpu_seconds(pid) for pid in pids), 2),
         "read_bytes": sum(procs.disk_bytes_read(pid) for pid in pids),
@@ -98,7 +98,7 @@ def _work(launch: launches.Launch) -> dict[str, float]:
 
 def _members(launch: launches.Launch) -> list[dict[str, Any]]:
     living, _ = launches.look(launch, launches.table())
-    return [{"pid": one.pid, "name": procs.name(one)} for one in living]
+    return [{"pid": member.pid, "name": procs.name(member)} for member in living]
 
 
 class _Watched:
@@ -198,7 +198,7 @@ class _Asking:
 
     def _listener(self) -> dict[str, Any] | None:
         members, _ = launches.look(self._launch, launches.table())
-        return listeners.occupant(self._host, self._request["port"], [one.pid for one in members])
+        return listeners.occupant(self._host, self._request["port"], [member.pid for member in members])
 
     def _judge(self) -> dict[str, Any]:
         wanted = self._request.get("model")
