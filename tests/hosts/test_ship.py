@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 
 import pytest
@@ -11,6 +12,11 @@ import orchestrator.on_host.programs
 from orchestrator.hosts import ship
 
 PROGRAMS = sorted(module.name for module in pkgutil.iter_modules(orchestrator.on_host.programs.__path__))
+MODULES = sorted(
+    module.name.removeprefix(f"{ship.PACKAGE}.")
+    for module in pkgutil.walk_packages(orchestrator.on_host.__path__, f"{ship.PACKAGE}.")
+    if not module.ispkg
+)
 
 
 def test_every_room_is_known() -> None:
@@ -27,3 +33,16 @@ def test_a_program_comes_last_and_after_all_that_it_imports(program: str) -> Non
         imported = {f"{ship.PACKAGE}.{module}" for module in ship._imported(text)}
         assert imported <= before, name
         before.add(name)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
+    text = ship._source(module)
+    imported: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            assert not any(name.name.startswith(ship.PACKAGE) for name in node.names)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ship.PACKAGE):
+            of = str(node.module).removeprefix(f"{ship.PACKAGE}.")
+            imported |= {f"{of}.{name.name}" for name in node.names} if of in ship.ROOMS else {of}
+    assert set(ship._imported(text)) == imported
