@@ -11,12 +11,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.programs import stop
 from orchestrator.on_host.state import launches
 from orchestrator.survey.journal import fold
@@ -168,7 +169,8 @@ class Struck:
         for run in self.runs:
             run.close()
         eventually(lambda: not self.case.server.session_pids())
-        request = {"instance": self.case.name, "launch": None, "grace_seconds": 0, "kill_seconds": 5}
+        request = {"instance": self.case.name, "launch": None, "footprint": asdict(FOOTPRINT)}
+        request |= {"grace_seconds": 0, "kill_seconds": 5}
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("XDG_STATE_HOME", str(self.case.server.state_home))
             while launches.choose(self.case.state, None, launches.table()) and self.sessions():

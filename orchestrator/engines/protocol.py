@@ -9,6 +9,7 @@ from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.options import Options, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
+from orchestrator.on_host.footprint import Footprint
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Engine:
 
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
-    what the log of a launch is called, `log` how it reads.
+    what the log of a launch is called, `log` how it reads, `footprint` what it leaves on a host.
     """
 
     kind: str
@@ -39,4 +40,5 @@ class Engine:
     server: Probes
     log_name: str
     log: LogGrammar
+    footprint: Footprint
     patience: str | None = None

@@ -56,6 +56,7 @@ class Server:
             unset=tuple(plan.options.removed),
             token_consent=plan.token_consent,
             log_name=self._job.playbook.kind.log_name,
+            footprint=self._job.playbook.kind.footprint,
             note={"version": plan.version, "endpoint": place.as_json()},
         )
         started = ask(self._job.host, request)
@@ -84,6 +85,7 @@ class Server:
                 instance=self._job.name,
                 grace_seconds=grace_seconds,
                 kill_seconds=KILL_SECONDS,
+                footprint=self._job.playbook.kind.footprint,
                 wait_gpu_seconds=GPU_SECONDS,
                 by_person=by_person,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.programs.request import Request, Value
 
 
@@ -40,7 +41,8 @@ class Cleaned(Value):
 
 
 class Cleanup(Request[Cleaned]):
-    """`folder` is the checkpoint's, `environment` what the engine is started with; `seconds` is the longest wait."""
+    """`folder` is the checkpoint's, `environment` what the engine is started with, `footprint` what it leaves on a host,
+    `engines` what those of each kind leave; `seconds` is the longest wait."""
 
     program = "cleanup"
 
@@ -48,4 +50,6 @@ class Cleanup(Request[Cleaned]):
     names: tuple[str, ...]
     folder: str
     environment: Mapping[str, str]
+    footprint: Footprint
+    engines: tuple[Footprint, ...]
     seconds: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.programs.request import Request, Value, secret
 
 
@@ -31,5 +32,7 @@ class StartLaunch(Request[Launched]):
     unset: tuple[str, ...]
     token_consent: bool
     log_name: str
+    footprint: Footprint
+    """For the record, by which the launch is stopped."""
     note: Mapping[str, Any]
     """For the record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.programs.processes import NamedProcess
 from orchestrator.programs.request import Request, Value
 
@@ -55,6 +56,10 @@ class StopLaunch(Request[Stopped]):
     launch: int | None = None
     grace_seconds: float
     kill_seconds: float
+    footprint: Footprint
+    """For a launch whose record does not tell: an older release's."""
     remove_shm: bool = True
+    consented_shm: tuple[str, ...] = ()
+    """Entries that may go though they are not known to be the launch's."""
     wait_gpu_seconds: float
     by_person: bool

@@ -17,12 +17,14 @@ from typing import Literal
 
 from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import UsageError
+from orchestrator.engines import registry
 from orchestrator.hosts import ship
 from orchestrator.hosts.connect import open_host
 from orchestrator.hosts.host import Host
 from orchestrator.on_host.processes import procs
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.stop import StopLaunch
 from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
@@ -240,19 +242,18 @@ class Box:
             self._end_launch(instances[0], left)
 
     def _end_launch(self, instance: str, consented_shm: list[str]) -> None:
-        request = {
-            "instance": instance,
-            "launch": None,
-            "grace_seconds": 1.0,
-            "kill_seconds": 10.0,
-            "remove_shm": True,
-            "consented_shm": consented_shm,
-            "wait_gpu_seconds": 0,
-            "by_person": True,
-        }
+        request = StopLaunch(
+            instance=instance,
+            grace_seconds=1.0,
+            kill_seconds=10.0,
+            footprint=registry.get(registry.USUAL).footprint,
+            consented_shm=tuple(consented_shm),
+            wait_gpu_seconds=0,
+            by_person=True,
+        )
         subprocess.run(
             ship.interpreter(self.python),
-            input=ship.bundle("stop", request, deadline=STOP_SECONDS),
+            input=ship.bundle(request.program, request.plain(), deadline=STOP_SECONDS),
             env=self.environment,
             capture_output=True,
             timeout=STOP_SECONDS + 10.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from orchestrator.base.errors import CheckpointError
+from orchestrator.engines import registry
 from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage, holders
@@ -39,6 +40,8 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
             names=tuple(names),
             folder=plan.folder,
             environment={one.name: one.sent for one in plan.options.environment if not one.secret},
+            footprint=job.playbook.kind.footprint,
+            engines=tuple(registry.get(kind).footprint for kind in registry.kinds()),
             seconds=GPU_WAIT_SECONDS,
         )
         cleaned = ask(job.host, request, deadline=DEADLINE_SECONDS)

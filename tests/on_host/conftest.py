@@ -13,12 +13,15 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
+from orchestrator.on_host.footprint import SharedNames
 from orchestrator.on_host.processes import makers, procs
 from orchestrator.on_host.programs import launch, stop
 from orchestrator.on_host.removing import shared_memory
@@ -26,6 +29,8 @@ from orchestrator.on_host.state import launches
 from tests.programs.requests import PROGRAMS, read_too
 from tests.waiting import eventually
 
+OF_VLLM: dict[str, Any] = {"log_name": "vllm.log", "footprint": asdict(FOOTPRINT)}
+"""What a launch is told of its engine."""
 STAND_IN = Path(__file__).with_name("stand_in.py")
 
 
@@ -51,9 +56,9 @@ def shm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(shared_memory, "FOLDER", str(folder))
     everybody = makers.living
 
-    def children(uid: int, where: str) -> list[makers.Maker]:
+    def children(uid: int, where: str, known: Sequence[SharedNames]) -> list[makers.Maker]:
         table = procs.processes()
-        return [one for one in everybody(uid, where) if os.getpid() in procs.lineage(one.pid, table)]
+        return [one for one in everybody(uid, where, known) if os.getpid() in procs.lineage(one.pid, table)]
 
     monkeypatch.setattr(makers, "living", children)
     yield folder
@@ -68,7 +73,7 @@ class Deployments:
 
     def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> launches.Launch:
         identity = f"{playbook}-{uuid.uuid4()}"  # tests that run side by side see each other's processes
-        request = {"instance": playbook, "launch_id": identity, "argv": argv, "log_name": "vllm.log", **more}
+        request = {"instance": playbook, "launch_id": identity, "argv": argv, **OF_VLLM, **more}
         answer = launch.main(request)
         found = launches.load(self.folder(playbook), answer["launch"])
         assert found is not None
@@ -79,7 +84,8 @@ class Deployments:
 
     def stop(self, *, playbook: str = "tiny", **more: Any) -> Any:
         limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": True, "wait_gpu_seconds": 0}
-        return stop.main({"instance": playbook, "launch": None, **limits, **more})
+        asked = {"instance": playbook, "launch": None, "footprint": OF_VLLM["footprint"]}
+        return stop.main({**asked, **limits, **more})
 
 
 def ready(of: launches.Launch, workers: int = 0) -> dict[str, int]:

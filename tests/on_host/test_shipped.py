@@ -17,7 +17,7 @@ import pytest
 
 from orchestrator.hosts import ship
 from orchestrator.on_host.state import launches
-from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.on_host.conftest import OF_VLLM, Deployments, ready, stand_in
 from tests.ports import free_port
 from tests.programs.requests import answer_of
 from tests.waiting import PATIENCE_SECONDS, eventually
@@ -67,7 +67,7 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
         ]
     }
     argv = stand_in(workers=1, port=port, posts=posts)
-    launch = {"instance": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, "log_name": "vllm.log"}
+    launch = {"instance": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, **OF_VLLM}
     started = shipped(python, "launch", launch)["value"]
     one = launches.load(deployments.folder(), started["launch"])
     assert one is not None
@@ -91,7 +91,7 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
     )["value"]
     assert (seen["health"], len(seen["process"]["members"])) == (200, 3)
     limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": False, "wait_gpu_seconds": 1}
-    stopped = shipped(python, "stop", {"instance": "tiny", "launch": None, **limits})["value"]
+    stopped = shipped(python, "stop", {"instance": "tiny", "launch": None, **OF_VLLM, **limits})["value"]
     assert (len(stopped["ended"]), stopped["killed"], stopped["exit_code"]) == (3, 0, 0)
 
 
@@ -131,7 +131,7 @@ def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) 
         "instance": "tiny",
         "launch_id": str(uuid.uuid4()),
         "argv": stand_in(workers=1),
-        "log_name": "vllm.log",
+        **OF_VLLM,
     }
     shell.stdin.write(ship.bundle("launch", request, deadline=30))
     shell.stdin.close()

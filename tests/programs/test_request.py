@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.hosts import ship
 from orchestrator.programs.launch import StartLaunch
 from orchestrator.programs.look import Look
@@ -42,6 +43,7 @@ LAUNCH: dict[str, Any] = {
     "unset": (),
     "token_consent": False,
     "log_name": "vllm.log",
+    "footprint": FOOTPRINT,
     "note": {},
 }
 PLACE: dict[str, Any] = {"host": "127.0.0.1", "port": 8000, "model": "tiny", "api_key": "hush"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, variables
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
@@ -19,5 +20,6 @@ ENGINE = Engine(
     server=Probes("/health", "vllm:generation_tokens_total"),
     log_name="vllm.log",
     log=GRAMMAR,
+    footprint=FOOTPRINT,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
 )

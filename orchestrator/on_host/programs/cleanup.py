@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.processes import gpu_memory, in_use
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, engines, hub_locks, removal
@@ -23,7 +24,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """Clean what the names say; harmless where there is nothing.
 
     request: instance, names ("compile_cache", "stale_lock", "gpu_memory_wait"), folder (the checkpoint's), environment
-    (what the engine is started with; what the last launch had counts, where that is on record), seconds (the longest wait). Answers {name: {...}}: compile_cache
+    (what the engine is started with) and footprint (what it leaves on a host; of both, what the last launch had counts, where
+    that is on record), engines (the footprints of all kinds, by which living ones are known), seconds (the longest wait).
+    Answers {name: {...}}: compile_cache
     {removed: [path], kept: [{path, reason}]}, stale_lock {removed: [path], kept: [{path, reason}]}, gpu_memory_wait
     {seconds, used_mib, holders: [{pid, user, command}]} or null where nvidia-smi does not answer.
     """
@@ -32,7 +35,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     with at_work(state):
         for name in request["names"]:
             if name == "compile_cache":
-                done[name] = _compile_caches(_environment(state, request), request["folder"])
+                done[name] = _compile_caches(state, request)
             elif name == "stale_lock":
                 done[name] = _stale_locks(request["folder"], _environment(state, request))
             elif name == "gpu_memory_wait":
@@ -43,28 +46,39 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
+def _last(state: Path) -> launches.Launch | None:
+    return launches.choose(state, None, launches.table())
+
+
 def _environment(state: Path, request: dict[str, Any]) -> dict[str, str]:
     """What the last launch went by to find its caches; where none is on record, what one would go by now."""
-    launch = launches.choose(state, None, launches.table())
+    launch = _last(state)
     recorded = launch.record.get("caches_by") if launch else None
     if isinstance(recorded, dict):
         return {name: value for name, value in recorded.items() if isinstance(value, str)}
     return {**os.environ, **request["environment"]}
 
 
-def _compile_caches(environment: dict[str, str], spare: str) -> dict[str, Any]:
+def _footprint(state: Path, request: dict[str, Any]) -> Footprint:
+    """What the engine of the last launch leaves; where that is not on record, what one of now would leave."""
+    launch = _last(state)
+    return (launch.footprint if launch else None) or Footprint.of(request["footprint"])
+
+
+def _compile_caches(state: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Take away what was compiled for earlier launches; it is compiled again when it is wanted."""
     removed: list[str] = []
     kept: list[dict[str, str]] = []
-    led = engines.by_cache()
-    for cache in caches.compiled(environment):
+    own = _footprint(state, request)
+    led = engines.by_cache([own, *map(Footprint.of, request["engines"])])
+    for cache in caches.compiled(_environment(state, request), own):
         path = os.path.join(cache.base, cache.below)
         if (pid := led.get(engines.place(cache))) is not None and os.path.lexists(path):
             kept.append({"path": path, "reason": f"the engine of pid {pid} keeps what it compiles there"})
             continue
         for below in cache.parts():
             removal.sweep(cache.base, below)
-            _take(cache.base, below, removed, kept, spare=[spare], local=True)
+            _take(cache.base, below, removed, kept, spare=[request["folder"]], local=True)
     return {"removed": removed, "kept": kept}
 
 

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, shared_memory
@@ -47,7 +48,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: instance, playbook (whose name goes on record), launch_id (unique text without blanks), argv, environment {name: value}, secrets
     {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
-    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), note (any JSON for the record). Raises Refusal("already_running") while a member
+    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises Refusal("already_running") while a member
     of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
     state = state_folder(request["instance"])
@@ -80,6 +81,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     _refuse_second(state, request["instance"])
 
     log_name = request["log_name"]
+    leaves = Footprint.of(request["footprint"])
     number, home = _next_folder(state)
     command = {
         "launch_id": request["launch_id"],
@@ -102,7 +104,12 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
         "log": str(home / log_name),
         "shm_before": [one.name for one in shared_memory.entries()],
         "gpu_before_mib": gpu_memory.used(),
-        "caches_by": {name: whole[name] for name in caches.VARIABLES if name in whole and name not in hidden},
+        "footprint": request["footprint"],
+        "caches_by": {
+            name: whole[name]
+            for name in (*caches.VARIABLES, *leaves.variables)
+            if name in whole and name not in hidden
+        },
         "oom_kills_before": oom.counts(),
         "adopters": _adopters(),
     }

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.processes import gpu_memory, makers, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import shared_memory
@@ -25,7 +26,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """End a launch and clean up after it; harmless when nothing of it lives.
 
     request: instance, launch (null: the one that lives, else the latest), grace_seconds after TERM,
-    kill_seconds after KILL, remove_shm, consented_shm (names of entries that may go though they are not
+    kill_seconds after KILL, footprint (what the engine leaves on a host, for a launch whose record does not tell), remove_shm, consented_shm (names of entries that may go though they are not
     known to be ours), wait_gpu_seconds, by_person (for the journal). Answers {launch, ended: [{pid, name}],
     killed: how many needed KILL, exit_code, left: [{pid, name}] (they write into its log, are not known to be its own, and
     live on), shm_removed: [{name, bytes}], shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds};
@@ -54,13 +55,15 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
     removed: list[shared_memory.ShmFile] = []
     kept: list[tuple[shared_memory.ShmFile, str]] = []
     if request.get("remove_shm", True):
+        leaves = launch.footprint or Footprint.of(request["footprint"])
         claim = shared_memory.Claim(
             uid=os.getuid(),
+            footprint=leaves,
             held=ending.launch.shm_held(boot_id()),
             before=launch.shm_before(boot_id()),
             ended=None if ending.seen else launch.ended_at(),
             consented=frozenset(request.get("consented_shm") or ()),
-            makers=tuple(makers.living(os.getuid(), shared_memory.FOLDER)),
+            makers=tuple(makers.living(os.getuid(), shared_memory.FOLDER, leaves.shared_memory)),
             unseen=shared_memory.shared_with_unseen(),
         )
         removed, kept = shared_memory.clean(claim)

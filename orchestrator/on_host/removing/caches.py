@@ -1,7 +1,4 @@
-"""Where does an engine with this environment keep what it compiled, and where do downloads keep their locks?
-
-Defaults and variables are those of vLLM 0.16 to 0.33, Triton 2 and 3, PyTorch 2 and FlashInfer 0.2 to 0.6.
-"""
+"""Where does an engine with this environment keep what it compiled, and where do downloads keep their locks?"""
 
 from __future__ import annotations
 
@@ -9,24 +6,17 @@ import os
 import pwd
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from orchestrator.on_host.footprint import CachePlace, Footprint
+
 VARIABLES = (
-    "HOME", "LOGNAME", "USER", "LNAME", "USERNAME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "VLLM_CACHE_ROOT", "TRITON_HOME",
-    "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE", "HF_HOME", "HF_HUB_CACHE",
+    "HOME", "LOGNAME", "USER", "LNAME", "USERNAME", "TMPDIR", "TEMP", "TMP", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE",
     "HUGGINGFACE_HUB_CACHE",
 )  # fmt: skip
-"""The variables that decide: a launch has them on record as it had them. None of them is a secret."""
-
-_TRITON = r"[A-Z2-7]{52}|[0-9a-f]{64}"  # a sha256 in base 32 (3.x) or 16 (2.x)
-_INDUCTOR = r"[0-9a-z]{2}|fxgraph|aotautograd|triton|locks"
-_IN_INDUCTOR = (  # c2/cc2NRT...: two letters of the hash; a folder ~/go, a clone ~/triton has other names in it
-    r"([0-9a-z]{2})/[a-z]\1[a-z2-7]{20,}.*|\w+/\.\d+\.\d+\.tmp|\w{3,}/([0-9a-z]{1,2}|[a-z2-7]{40,}.*|[A-Z2-7]{52})"
-)
-_FLASHINFER = (
-    r"\d[\w.+]*|generated|cached_ops"  # not the cubins: fetched, a host without a network has them once
-)
+"""The variables that decide beside those of an engine's footprint: a launch has them on record as it had them. None of them
+is a secret."""
 
 
 @dataclass(frozen=True)
@@ -58,25 +48,34 @@ class Cache:
         return bool(children) and all(re.fullmatch(self.inside, f"{name}/{child}") for child in children)
 
 
-def compiled(environment: Mapping[str, str]) -> list[Cache]:
-    """Where vLLM, Triton, FlashInfer and PyTorch keep what they compiled; a relative place is nobody's."""
-    home = _home(environment)
-    vllm = _path(environment.get("VLLM_CACHE_ROOT"), home) or os.path.join(_xdg(environment), "vllm")
-    flashinfer = environment.get("FLASHINFER_WORKSPACE_BASE") or home
-    found = [
-        _at(vllm, "/torch_compile_cache"),
-        _at(vllm, "/torch_aot_compile"),
-        Cache(flashinfer, ".cache/flashinfer", _FLASHINFER),
-    ]
-    if place := environment.get("TRITON_CACHE_DIR"):
-        found.append(_at(place, entries=_TRITON))
-    else:
-        found.append(Cache(_path(environment.get("TRITON_HOME"), home) or home, ".triton/cache"))
-    if place := environment.get("TORCHINDUCTOR_CACHE_DIR"):
-        found.append(_at(place, entries=_INDUCTOR, inside=_IN_INDUCTOR))
-    else:
-        found.append(Cache(_temporary(environment), f"torchinductor_{_user(environment)}"))
+def compiled(environment: Mapping[str, str], footprint: Footprint) -> list[Cache]:
+    """Where an engine of this footprint keeps what it compiled; a relative place is nobody's."""
+    counting = (_counts(places, environment) for places in footprint.caches)
+    found = [_cache(place, environment) for place in counting if place is not None]
     return [cache for cache in found if os.path.isabs(cache.base) and cache.below]
+
+
+def _counts(places: Sequence[CachePlace], environment: Mapping[str, str]) -> CachePlace | None:
+    """The first place whose variable is set, if it needs one."""
+    return next((one for one in places if not one.variable or environment.get(one.variable)), None)
+
+
+def _cache(place: CachePlace, environment: Mapping[str, str]) -> Cache:
+    base, below = _start(place, environment), place.below
+    if place.itself:
+        base, name = os.path.split(os.path.normpath(base))
+        below = f"{name}/{below}" if below else name
+    return Cache(base, below.replace("{user}", _user(environment)), place.entries, place.inside)
+
+
+def _start(place: CachePlace, environment: Mapping[str, str]) -> str:
+    home = _home(environment)
+    if place.variable:
+        path = environment[place.variable]
+        return _path(path, home) if place.tilde else path
+    if place.start == "cache":
+        return os.path.normpath(_xdg(environment))
+    return home if place.start == "home" else _temporary(environment)
 
 
 def hub(environment: Mapping[str, str]) -> str:
@@ -85,12 +84,6 @@ def hub(environment: Mapping[str, str]) -> str:
     place = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE")
     usual = environment.get("HF_HOME") or os.path.join(_xdg(environment), "huggingface")
     return _path(place or os.path.join(usual, "hub"), home)
-
-
-def _at(place: str, below: str = "", **of: str) -> Cache:
-    """A cache in a folder that has to be one itself, no link."""
-    base, name = os.path.split(os.path.normpath(place))
-    return Cache(base, name + below, **of)
 
 
 def _names(*path: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.processes import in_use, makers, procs
 from orchestrator.on_host.removing import removal
 
@@ -16,7 +16,6 @@ DOUBT = "may be of "
 """So begins the reason of what stays because nobody knows whether it is a launch's or a living process's."""
 _FIRST_OF_PIDS, _FIRST_OF_IPC = "pid:[4026531836]", "ipc:[4026531839]"
 """The namespaces of the machine itself (include/linux/proc_ns.h)."""
-KNOWN = ("psm_*", "sem.mp-*", "sem.loky-*", "vllm_*", "nccl-*", "torch_*")
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,6 @@ class ShmFile:
     @property
     def file(self) -> in_use.File:
         return (self.device, self.inode)
-
-    @property
-    def known(self) -> bool:
-        return any(fnmatch.fnmatchcase(self.name, pattern) for pattern in KNOWN)
 
 
 def entries() -> list[ShmFile]:
@@ -70,13 +65,14 @@ def holders(of: Collection[ShmFile], pids: Iterable[int]) -> dict[str, list[int]
 class Claim:
     """What ties entries to a launch.
 
-    `held`: entries (device, inode) that its members had mapped or open. `before`: the names that were
+    `footprint`: what its engine leaves on a host. `held`: entries (device, inode) that its members had mapped or open. `before`: the names that were
     there when it began, None where unknown. `ended`: when it was over (seconds since 1970), None while
     it lives or where unknown. `consented`: names that the person gave up. `makers`: living processes of this user that
     are not the launch's. `unseen`: processes share /dev/shm that cannot be seen from here.
     """
 
     uid: int
+    footprint: Footprint
     held: frozenset[tuple[int, int]]
     before: frozenset[str] | None
     ended: float | None = None
@@ -98,7 +94,7 @@ def reason_to_keep(one: ShmFile, claim: Claim, holding: Mapping[str, Collection[
     """
     if one.name in holding:
         return f"mapped or open by pid {', '.join(map(str, sorted(holding[one.name])))}"
-    if not one.known:
+    if not claim.footprint.knows(one.name):
         return "unknown name"
     if one.uid != claim.uid:
         return f"owned by {procs.user(one.uid)}"

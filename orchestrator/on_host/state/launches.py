@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.files import regular_file
+from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.processes import in_use, procs
 from orchestrator.on_host.removing import shared_memory
 from orchestrator.on_host.state import sightings
@@ -43,6 +44,13 @@ class Launch:
         recorded = self.record.get("log")
         name = os.path.basename(recorded) if isinstance(recorded, str) else ""
         return self.folder / (name if name.endswith(".log") else USUAL_LOG)
+
+    @property
+    def footprint(self) -> Footprint | None:
+        """What its engine leaves on a host; None where an older release recorded it."""
+        with contextlib.suppress(ValueError):
+            return Footprint.of(self.record.get("footprint"))
+        return None
 
     def shm_before(self, boot: str) -> frozenset[str] | None:
         """The names in /dev/shm when this launch began; None where that was in another boot."""
@@ -194,7 +202,12 @@ def look(launch: Launch, at: Table) -> tuple[list[procs.Process], Launch]:
     seen = sightings.load(launch.folder).joined(launch.seen)
     launch = replace(launch, seen=seen)
     living = members(launch, at)
-    entries = [entry for entry in shared_memory.entries() if entry.known and entry.file not in seen.shm]
+    leaves = launch.footprint
+    entries = [
+        entry
+        for entry in shared_memory.entries()
+        if entry.file not in seen.shm and (leaves is None or leaves.knows(entry.name))
+    ]
     held = shared_memory.holders(entries, [process.pid for process in living])
     shm = [entry.file for entry in entries if entry.name in held]
     return living, replace(launch, seen=sightings.note(launch.folder, seen, living, shm))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from orchestrator import engines
 from orchestrator.engines import registry
+from orchestrator.on_host.footprint import Footprint
 from tests import stand_in
 from tests.deployments import Case
 from tests.hub import Hub
@@ -58,6 +60,8 @@ def test_it_is_deployed_asked_read_and_stopped(second: Case) -> None:
     log = second.deploy("logs", "PLAYBOOK")
     assert "fired up and ready to roll" in log.out
     assert (second.state / "launches/1/sglang.log").exists()
+    record = json.loads((second.state / "launches/1/process.json").read_text())
+    assert Footprint.of(record["footprint"]) == registry.get("sglang").footprint
     again = second.deploy("PLAYBOOK", "--json")
     assert again.code == 0
     assert second.actions().count("launch") == 1

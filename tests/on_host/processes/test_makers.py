@@ -7,10 +7,12 @@ import sys
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.processes import makers, procs
 from orchestrator.on_host.processes.makers import Maker
 from tests.waiting import eventually
 
+KNOWN = FOOTPRINT.shared_memory
 PYTHON = "/usr/bin/python3.11"
 DYNLOAD = b"... /usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so\n"
 
@@ -20,16 +22,21 @@ DYNLOAD = b"... /usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-g
     [
         (DYNLOAD, PYTHON, "python3 -m http.server", set()),
         (DYNLOAD + b"/x/_posixshmem.cpython-311.so\n", PYTHON, "python3 x.py", {"psm_"}),
-        (DYNLOAD + b"/x/_multiprocessing.cpython-311.so\n", PYTHON, "python3 x.py", {"sem."}),
-        (b"", "/opt/uv/python3.12", "python x.py", {"psm_", "sem."}),  # extension modules built in
+        (DYNLOAD + b"/x/_multiprocessing.cpython-311.so\n", PYTHON, "python3 x.py", {"sem.mp-", "sem.loky-"}),
+        (
+            b"",
+            "/opt/uv/python3.12",
+            "python x.py",
+            {"psm_", "sem.mp-", "sem.loky-"},
+        ),  # extension modules built in
         (b"", "/usr/bin/bash", "bash", set()),
         (b"/x/lib/libtorch_cpu.so\n", "/x/VLLM", "VLLM::Worker_TP0", {"vllm_", "nccl-", "torch_"}),
         (b"/x/libnccl.so.2\n", "/x/all_reduce_perf", "all_reduce_perf", {"nccl-"}),
-        (b"", "/usr/bin/dd", "dd of=/dev/shm/psm_1", set(makers._LIBRARIES)),
+        (b"", "/usr/bin/dd", "dd of=/dev/shm/psm_1", {names.begin for names in KNOWN}),
     ],
 )
 def test_makes(maps: bytes, executable: str, command: str, made: set[str]) -> None:
-    assert makers.makes(maps, executable, command, "/dev/shm") == made
+    assert makers.makes(maps, executable, command, "/dev/shm", KNOWN) == made
 
 
 @pytest.mark.parametrize(
@@ -54,8 +61,8 @@ def test_a_python_that_uses_shared_memory_is_found(monkeypatch: pytest.MonkeyPat
         child.stdout.readline()
         uid = procs.owner_uid(child.pid)
         assert uid is not None
-        found = {maker.pid: maker for maker in makers.living(uid, "/dev/shm")}
+        found = {maker.pid: maker for maker in makers.living(uid, "/dev/shm", KNOWN)}
         assert "psm_" in found[child.pid].makes
-        assert child.pid not in {maker.pid for maker in makers.living(uid + 1, "/dev/shm")}
+        assert child.pid not in {maker.pid for maker in makers.living(uid + 1, "/dev/shm", KNOWN)}
         child.communicate()
-    eventually(lambda: child.pid not in {maker.pid for maker in makers.living(uid, "/dev/shm")})
+    eventually(lambda: child.pid not in {maker.pid for maker in makers.living(uid, "/dev/shm", KNOWN)})

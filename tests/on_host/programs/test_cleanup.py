@@ -6,11 +6,14 @@ import fcntl
 import mmap
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
+from orchestrator.on_host.footprint import CachePlace, Footprint
 from orchestrator.on_host.processes import gpu_memory
 from orchestrator.on_host.programs import cleanup
 from orchestrator.on_host.refusal import Refusal
@@ -18,7 +21,14 @@ from orchestrator.on_host.removing import caches, removal
 from tests.on_host.conftest import Deployments
 from tests.waiting import eventually
 
-REQUEST = {"instance": "kimi-k2.5", "folder": "/nonexistent", "environment": {}, "seconds": 60.0}
+OF_ENGINES = {"footprint": asdict(FOOTPRINT), "engines": [asdict(FOOTPRINT)]}
+REQUEST = {
+    "instance": "kimi-k2.5",
+    "folder": "/nonexistent",
+    "environment": {},
+    "seconds": 60.0,
+    **OF_ENGINES,
+}
 
 
 @pytest.fixture
@@ -26,7 +36,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "torchinductor"))
     kept = ("HOME", "TORCHINDUCTOR_CACHE_DIR")
-    for name in ("XDG_STATE_HOME", *(one for one in caches.VARIABLES if one not in kept)):
+    for name in (
+        "XDG_STATE_HOME",
+        *(one for one in (*caches.VARIABLES, *FOOTPRINT.variables) if one not in kept),
+    ):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -107,6 +120,25 @@ def test_the_cache_of_an_engine_that_is_just_starting_stays(home: Path, led: str
     else:
         reason = f"the engine of pid {engine.pid} keeps what it compiles there"
         assert done == {"removed": [], "kept": [{"path": str(folder), "reason": reason}]}
+
+
+def test_a_cache_is_shared_with_living_engines_of_other_kinds(home: Path) -> None:
+    folder = compiled(home / ".triton/cache")
+    own = compiled(home / ".tgi/kernels")
+    kind = Footprint("tgi-server", "/tgi/", (), (FOOTPRINT.caches[3], (CachePlace("home", ".tgi/kernels"),)))
+    asked = {**REQUEST, "names": ["compile_cache"], "footprint": asdict(kind)}
+    with subprocess.Popen(
+        [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", "vllm.entrypoints.openai"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={"HOME": str(home)},
+    ) as engine:
+        assert engine.stdout is not None
+        engine.stdout.readline()
+        done = cleanup.main(asked)["compile_cache"]
+        engine.communicate()
+    reason = f"the engine of pid {engine.pid} keeps what it compiles there"
+    assert done == {"removed": [str(own)], "kept": [{"path": str(folder), "reason": reason}]}
 
 
 def test_what_a_cleaning_that_was_ended_left_goes_too(home: Path) -> None:

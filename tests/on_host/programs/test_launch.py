@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.processes import oom, procs
 from orchestrator.on_host.programs import launch
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches
 from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import boot_id, machine_id, read_json, records
-from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.on_host.conftest import OF_VLLM, Deployments, ready, stand_in
 from tests.waiting import eventually
 
 
@@ -52,7 +53,10 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
         "log": str(one.log),
         "shm_before": ["psm_older"],
         "gpu_before_mib": None,
-        "caches_by": {name: os.environ[name] for name in caches.VARIABLES if name in os.environ},
+        "footprint": json.loads(json.dumps(OF_VLLM["footprint"])),
+        "caches_by": {
+            name: os.environ[name] for name in (*caches.VARIABLES, *FOOTPRINT.variables) if name in os.environ
+        },
         "oom_kills_before": oom.counts(),
         "adopters": one.record["adopters"],
     }
@@ -262,7 +266,7 @@ def test_the_hosts_own_token_goes_to_no_other_hub(
 )
 def test_refusals_leave_no_launch(deployments: Deployments, more: dict[str, Any], code: str) -> None:
     with pytest.raises(Refusal) as no:
-        launch.main({"instance": "tiny", "launch_id": "x", "argv": ["true"], "log_name": "vllm.log", **more})
+        launch.main({"instance": "tiny", "launch_id": "x", "argv": ["true"], **OF_VLLM, **more})
     assert no.value.code == code
     assert launches.numbers(deployments.folder()) == []
 

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from orchestrator.on_host.footprint import Footprint, SharedNames
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.programs import stop
 from orchestrator.on_host.refusal import Refusal
@@ -236,6 +238,39 @@ def test_shared_memory_is_left_when_that_was_asked(deployments: Deployments, shm
     assert len(answer["ended"]) == 3
     assert answer["shm_removed"] == []
     assert len(os.listdir(shm)) == 1
+
+
+TEXTS = Footprint("tgi", "/tgi/", (SharedNames("tgi-", ("/_posixshmem.",)),), ())
+"""What some other engine leaves."""
+
+
+def test_an_engine_tells_by_which_names_its_files_are_known(deployments: Deployments, shm: Path) -> None:
+    """As it told when it was launched, whatever the request says by now."""
+    ready(deployments.launch(stand_in(), footprint=asdict(TEXTS)))
+    for name in ("tgi-1", "vllm_1", "psm_1"):
+        (shm / name).touch()
+    answer = deployments.stop()
+    assert [gone["name"] for gone in answer["shm_removed"]] == ["tgi-1"]
+    assert {kept["name"]: kept["reason"] for kept in answer["shm_kept"]} == {
+        "vllm_1": "unknown name",
+        "psm_1": "unknown name",
+    }
+
+
+@pytest.mark.parametrize("recorded", [None, {}, {"called": "("}, "vllm"])
+def test_the_request_tells_it_of_a_launch_whose_record_does_not(
+    deployments: Deployments, shm: Path, recorded: object
+) -> None:
+    one = deployments.launch(stand_in(workers=1, shm=str(shm)))
+    ready(one, 1)
+    record = {name: value for name, value in one.record.items() if name != "footprint"}
+    more = {} if recorded is None else {"footprint": recorded}
+    state.write_json(one.folder / "process.json", {**record, **more})
+    (shm / "tgi-1").touch()
+    assert len(deployments.stop()["shm_removed"]) == 1
+    assert os.listdir(shm) == ["tgi-1"]
+    later = deployments.stop(footprint=asdict(TEXTS))
+    assert [gone["name"] for gone in later["shm_removed"]] == ["tgi-1"]
 
 
 def test_what_appears_after_the_end_is_not_ours(deployments: Deployments, shm: Path) -> None:

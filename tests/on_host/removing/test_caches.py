@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.removing import caches
 
 HOME = {"HOME": "/home/me", "LOGNAME": "me"}
 
 
 def places(environment: dict[str, str]) -> list[str]:
-    return [os.path.join(cache.base, cache.below) for cache in caches.compiled(environment)]
+    return [os.path.join(cache.base, cache.below) for cache in caches.compiled(environment, FOOTPRINT)]
 
 
 def test_where_nothing_is_set() -> None:
@@ -81,7 +82,9 @@ def test_a_relative_place_is_nobodys() -> None:
 def test_a_folder_that_a_variable_names_may_hold_anything_else(
     variable: str, cached: list[str], foreign: list[str]
 ) -> None:
-    (cache,) = [one for one in caches.compiled({**HOME, variable: "/home/me"}) if one.base == "/home"]
+    (cache,) = [
+        one for one in caches.compiled({**HOME, variable: "/home/me"}, FOOTPRINT) if one.base == "/home"
+    ]
     assert cache.entries is not None
     matching = [name for name in (*cached, *foreign) if re.fullmatch(cache.entries, name)]
     assert matching == cached
@@ -119,12 +122,12 @@ def test_a_name_that_anything_may_bear_is_the_caches_by_what_lies_in_it(
         else:
             (tmp_path / one).mkdir()
     environment = {**HOME, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
-    (cache,) = [one for one in caches.compiled(environment) if one.base == str(tmp_path.parent)]
+    (cache,) = [one for one in caches.compiled(environment, FOOTPRINT) if one.base == str(tmp_path.parent)]
     assert cache.parts() == ([f"{tmp_path.name}/{name}" for name in sorted(names)] if cached else [])
 
 
 def test_cubins_are_fetched_not_compiled() -> None:
-    (cache,) = [one for one in caches.compiled(HOME) if "flashinfer" in one.below]
+    (cache,) = [one for one in caches.compiled(HOME, FOOTPRINT) if "flashinfer" in one.below]
     assert cache.entries is not None
     names = ["0.2.5", "0.6.1.post1", "86_90a", "120f", "generated", "cubins", "flashinfer_jit.log"]
     assert [name for name in names if re.fullmatch(cache.entries, name)] == names[:5]
@@ -145,4 +148,5 @@ def test_the_hubs_cache(environment: dict[str, str], place: str) -> None:
 
 
 def test_no_variable_on_record_is_a_secret() -> None:
-    assert not [name for name in caches.VARIABLES if re.search("TOKEN|KEY|PASS|SECRET", name)]
+    variables = (*caches.VARIABLES, *FOOTPRINT.variables)
+    assert not [name for name in variables if re.search("TOKEN|KEY|PASS|SECRET", name)]

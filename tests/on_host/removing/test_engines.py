@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.removing import engines
 
 
@@ -24,4 +25,4 @@ from orchestrator.on_host.removing import engines
     ],
 )
 def test_what_an_engine_is_told_by(command: str, maps: bytes, engine: bool) -> None:
-    assert engines.is_one(command, maps) is engine
+    assert engines.is_engine(command, maps, FOOTPRINT) is engine

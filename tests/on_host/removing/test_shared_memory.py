@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.processes.makers import Maker
 from orchestrator.on_host.removing import shared_memory
 from orchestrator.on_host.removing.shared_memory import Claim, ShmFile
@@ -28,28 +29,44 @@ HELD = frozenset({(26, 7)})
 @pytest.mark.parametrize(
     ("one", "claim", "reason"),
     [
-        (entry(), Claim(1000, frozenset(), frozenset()), None),
-        (entry(), Claim(1000, HELD, frozenset({"psm_1"})), None),
-        (entry(), Claim(1000, HELD, frozenset(), makers=(MAKER,)), None),
-        (entry(), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), MAY_BE),
-        (entry(), Claim(1000, HELD, frozenset({"psm_1"}), makers=(MAKER,)), MAY_BE),
-        (entry(), Claim(1000, HELD, None, makers=(MAKER,)), MAY_BE),
-        (entry(), Claim(1000, frozenset(), frozenset(), None, frozenset({"psm_1"}), (MAKER,)), None),
-        (entry(), Claim(1000, frozenset(), frozenset(), unseen=True), UNSEEN),
-        (entry(), Claim(1000, HELD, frozenset(), unseen=True), None),
-        (entry(), Claim(1000, frozenset(), frozenset(), None, frozenset({"psm_1"}), unseen=True), None),
-        (entry("sem.mp-1"), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
-        (entry(changed=5.0), Claim(1000, frozenset(), frozenset(), makers=(MAKER,)), None),
-        (entry(), Claim(1000, HELD, None), None),
-        (entry(), Claim(1000, frozenset(), frozenset({"psm_1"})), "older than the launch"),
-        (entry(), Claim(1000, frozenset(), frozenset({"psm_1"}), None, frozenset({"psm_1"})), None),
-        (entry(), Claim(1000, frozenset(), None), "may be older than the launch"),
-        (entry(), Claim(1000, frozenset(), frozenset(), 60.0), None),
-        (entry(changed=70.0), Claim(1000, frozenset(), frozenset(), 60.0), "younger than the launch's end"),
-        (entry(changed=70.0), Claim(1000, HELD, frozenset(), 60.0), None),
-        (entry(uid=0), Claim(1000, HELD, frozenset()), "owned by root"),
-        (entry("model.safetensors"), Claim(1000, HELD, frozenset()), "unknown name"),
-        (entry("mine"), Claim(1000, HELD, frozenset(), None, frozenset({"mine"})), "unknown name"),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), frozenset()), None),
+        (entry(), Claim(1000, FOOTPRINT, HELD, frozenset({"psm_1"})), None),
+        (entry(), Claim(1000, FOOTPRINT, HELD, frozenset(), makers=(MAKER,)), None),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), frozenset(), makers=(MAKER,)), MAY_BE),
+        (entry(), Claim(1000, FOOTPRINT, HELD, frozenset({"psm_1"}), makers=(MAKER,)), MAY_BE),
+        (entry(), Claim(1000, FOOTPRINT, HELD, None, makers=(MAKER,)), MAY_BE),
+        (
+            entry(),
+            Claim(1000, FOOTPRINT, frozenset(), frozenset(), None, frozenset({"psm_1"}), (MAKER,)),
+            None,
+        ),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), frozenset(), unseen=True), UNSEEN),
+        (entry(), Claim(1000, FOOTPRINT, HELD, frozenset(), unseen=True), None),
+        (
+            entry(),
+            Claim(1000, FOOTPRINT, frozenset(), frozenset(), None, frozenset({"psm_1"}), unseen=True),
+            None,
+        ),
+        (entry("sem.mp-1"), Claim(1000, FOOTPRINT, frozenset(), frozenset(), makers=(MAKER,)), None),
+        (entry(changed=5.0), Claim(1000, FOOTPRINT, frozenset(), frozenset(), makers=(MAKER,)), None),
+        (entry(), Claim(1000, FOOTPRINT, HELD, None), None),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), frozenset({"psm_1"})), "older than the launch"),
+        (
+            entry(),
+            Claim(1000, FOOTPRINT, frozenset(), frozenset({"psm_1"}), None, frozenset({"psm_1"})),
+            None,
+        ),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), None), "may be older than the launch"),
+        (entry(), Claim(1000, FOOTPRINT, frozenset(), frozenset(), 60.0), None),
+        (
+            entry(changed=70.0),
+            Claim(1000, FOOTPRINT, frozenset(), frozenset(), 60.0),
+            "younger than the launch's end",
+        ),
+        (entry(changed=70.0), Claim(1000, FOOTPRINT, HELD, frozenset(), 60.0), None),
+        (entry(uid=0), Claim(1000, FOOTPRINT, HELD, frozenset()), "owned by root"),
+        (entry("model.safetensors"), Claim(1000, FOOTPRINT, HELD, frozenset()), "unknown name"),
+        (entry("mine"), Claim(1000, FOOTPRINT, HELD, frozenset(), None, frozenset({"mine"})), "unknown name"),
     ],
 )
 def test_reason_to_keep(one: ShmFile, claim: Claim, reason: str | None) -> None:
@@ -88,7 +105,7 @@ def test_a_container_that_shares_the_machines_memory(
     ],
 )
 def test_known_names(name: str, known: bool) -> None:
-    assert entry(name).known is known
+    assert FOOTPRINT.knows(name) is known
 
 
 def test_holders_map_or_have_open(shm: Path) -> None:
@@ -118,7 +135,7 @@ def test_clean_removes_ours_and_nothing_else(shm: Path, bystander: Callable[...,
     (foreign,) = os.listdir(shm)
     for name in ("psm_ours", "psm_older", "weights"):
         (shm / name).write_bytes(b"x" * 10)
-    removed, kept = shared_memory.clean(Claim(os.getuid(), frozenset(), frozenset({"psm_older"})))
+    removed, kept = shared_memory.clean(Claim(os.getuid(), FOOTPRINT, frozenset(), frozenset({"psm_older"})))
     assert [(one.name, one.bytes) for one in removed] == [("psm_ours", 10)]
     reasons = {one.name: reason for one, reason in kept}
     assert reasons.pop(foreign).startswith("mapped or open by pid ")
@@ -128,4 +145,4 @@ def test_clean_removes_ours_and_nothing_else(shm: Path, bystander: Callable[...,
 
 def test_a_machine_without_shared_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "FOLDER", "/no/such/folder")
-    assert shared_memory.clean(Claim(0, frozenset(), frozenset())) == ([], [])
+    assert shared_memory.clean(Claim(0, FOOTPRINT, frozenset(), frozenset())) == ([], [])

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from orchestrator.engines import pytorch
 from orchestrator.engines.consents import ConsentRules
 from orchestrator.engines.module_options import ModuleOptions
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.engines.sizing import Overhead
 from orchestrator.facts.source import Package
+from orchestrator.on_host.footprint import Footprint
 from tests.engines.second.sglang.log import SGLANG
 
 
@@ -61,4 +63,10 @@ ENGINE = Engine(
     server=Probes("/ready", "sglang:generation_tokens_total"),
     log_name="sglang.log",
     log=SGLANG,
+    footprint=Footprint(
+        called=r"\bsglang\.launch_server\b|^sglang::",
+        mapped="/sglang/",
+        shared_memory=pytorch.SHARED_MEMORY,
+        caches=pytorch.CACHES,
+    ),
 )
