@@ -8,7 +8,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.checkpoint.edits import Edits, document, documents
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.propose import ways
 from orchestrator.plan.change import worked_out
 
@@ -18,6 +18,6 @@ PATCHES = {patch.id: patch for patch in catalogue.load([shipped("patches")])}
 def plan_edits(files: Mapping[str, bytes], patch: str = "fp8-kv-mla") -> Edits:
     """Raises CheckpointError as planning does; nothing to do gives no edits."""
     document(files, CONFIG)
-    found = ways(PATCHES[patch], Circumstances(documents=documents(files)))
+    found = ways(PATCHES[patch], Known(documents=documents(files)))
     change = worked_out(found[0], PATCHES[patch], why="forced", evidence="", configs=files) if found else None
     return (change.edits if change else None) or Edits((), {}, {})

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch import progress
 from orchestrator.launch.progress import Progress
+from orchestrator.patches.known import Known
 from orchestrator.programs.watch import Labour
 from tests import stand_in, tiny_mla
 from tests.deployments import REPOSITORY, Case
@@ -108,7 +108,7 @@ def test_a_launch_that_stands_still_is_repaired_like_any_other(
 
 
 def test_reading_from_a_disk_is_a_sign_of_life() -> None:
-    shown = Progress(Live(Context(), (), GRAMMAR))
+    shown = Progress(Live(Known(), (), GRAMMAR))
     shown.waited(2.0, Labour(cpu_seconds=1.0, read_bytes=0))
     shown._life -= 100.0
     shown.waited(4.0, Labour(cpu_seconds=3.0, read_bytes=1 << 30))

@@ -65,21 +65,22 @@ def diagnose(
     from orchestrator.diagnosis import engine
     from orchestrator.engines import registry
     from orchestrator.patches import catalogue
+    from orchestrator.patches.known import Known
 
     if bundle:
         _require_file(file)
-    known = catalogue.load_all(patches)
+    catalogued = catalogue.load_all(patches)
     grammar = registry.get(registry.USUAL).log
-    context = engine.Context(vllm_version, compute_cap, gpus, idle_seconds)
+    known = Known(version=vllm_version, compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
     if follow:
         from orchestrator.diagnosis.live import Live
 
-        diagnosis = _followed(file, Live(context, known, grammar), len(known), as_json)
+        diagnosis = _followed(file, Live(known, catalogued, grammar), len(catalogued), as_json)
     else:
         diagnosis = engine.diagnose_log(
-            log_file.chunks(file), grammar=grammar, context=context, patches=known
+            log_file.chunks(file), grammar=grammar, known=known, patches=catalogued
         )
-        _say(diagnosis, file, len(known), as_json)
+        _say(diagnosis, file, len(catalogued), as_json)
     if bundle:
         click.echo(f"bundle  {_bundle(file, diagnosis)}", err=True)
     sys.exit(EXIT_CODES[diagnosis.verdict])

@@ -5,43 +5,28 @@ Pure: raw lines in, a value out; one pass, memory bounded whatever the size of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
-from orchestrator.diagnosis.matching import Recognised, Scene, recognise
+from orchestrator.diagnosis.matching import Recognised, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches import propose
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction
 
 __all__ = [
-    "Context", "Diagnosis", "EvidenceLine", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
+    "Diagnosis", "EvidenceLine", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
     "diagnose", "diagnose_log", "judge", "root_of",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the caller knows; what the log says wins. `idle_seconds`: how long the log has been silent; `arguments`: the
-    engine's command line (names with underscores); `ended`: its processes are known to be gone; `served`: its server is
-    known to have come up, so that clients may have written since."""
-
-    version: str | None = None
-    compute_cap: str | None = None
-    gpus: int | None = None
-    idle_seconds: float | None = None
-    arguments: Mapping[str, str] | None = None
-    ended: bool = False
-    served: bool = False
 
 
 USUAL_SILENCE = 600.0
@@ -53,60 +38,47 @@ _LONGEST_EVIDENCE = 600
 
 
 def diagnose(
-    lines: Iterable[bytes], *, grammar: LogGrammar, context: Context, patches: Sequence[Patch]
+    lines: Iterable[bytes], *, grammar: LogGrammar, known: Known, patches: Sequence[Patch]
 ) -> Diagnosis:
-    """The verdict on the last launch of a log, given as raw lines."""
+    """The verdict on the last launch of a log, given as raw lines; what the log says wins over what is `known` besides."""
     return judge(
-        last_launch(read(lines, grammar), grammar, Watched.of(patches)), context=context, patches=patches
+        last_launch(read(lines, grammar), grammar, Watched.of(patches)), known=known, patches=patches
     )
 
 
 def diagnose_log(
-    chunks: Iterable[bytes], *, grammar: LogGrammar, context: Context, patches: Sequence[Patch]
+    chunks: Iterable[bytes], *, grammar: LogGrammar, known: Known, patches: Sequence[Patch]
 ) -> Diagnosis:
     """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over."""
-    return judge(scan(chunks, grammar, Watched.of(patches)), context=context, patches=patches)
+    return judge(scan(chunks, grammar, Watched.of(patches)), known=known, patches=patches)
 
 
-def judge(launch: LaunchLog, *, context: Context, patches: Sequence[Patch]) -> Diagnosis:
+def judge(launch: LaunchLog, *, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
-    if context.served and launch.startup.up_line is None:
+    if known.served and launch.startup.up_line is None:
         came_up = launch.as_served()
         if came_up is None:
             return Diagnosis(verdict="healthy")
         launch = came_up
-    scene = scene_of(launch, context)
-    root = root_of(launch, ended=context.ended)
+    known = launch.startup.known.over(known)
+    root = root_of(launch, ended=known.ended)
     if root is not None:
-        return _failed(launch, root, scene, patches)
-    refused = _refuses_requests(launch, scene, patches)
+        return _failed(launch, root, known, patches)
+    refused = _refuses_requests(launch, known, patches)
     if refused is not None:
         return refused
-    if _hangs(launch, context.idle_seconds):
-        return _hanging(launch, scene, patches)
+    if _hangs(launch, known.idle_seconds):
+        return _hanging(launch, known, patches)
     stopping = launch.startup.stopping
     if stopping and not launch.startup.up_line:
         return Diagnosis(
-            verdict="unknown_fault", root_cause=_said(stopping, scene), evidence=_milestone(launch)
+            verdict="unknown_fault", root_cause=_said(stopping, launch), evidence=_milestone(launch)
         )
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
-    if context.served:
+    if known.served:
         return Diagnosis(verdict="healthy")
-    return _by_a_line(launch, scene, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
-
-
-def scene_of(launch: LaunchLog, context: Context) -> Scene:
-    """What is known about a launch: what its log says wins over what the caller knows."""
-    startup = launch.startup
-    known = Circumstances(
-        compute_cap=startup.compute_cap or context.compute_cap,
-        gpus=startup.gpus or context.gpus,
-        engine=startup.engine,
-        arguments=startup.arguments if startup.arguments is not None else context.arguments,
-    )
-    known = known.of_engine(launch.grammar.kind, startup.version or context.version)
-    return Scene(launch.grammar, known, startup.phase_at, launch.remarks.found)
+    return _by_a_line(launch, known, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
 
 
 def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
@@ -155,11 +127,13 @@ def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[i
     return order, incident.first_line
 
 
-def _failed(launch: LaunchLog, root: FoldedIncident, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
+def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     incident = root.incident
-    recognised = recognise(patches, incident, scene) or _by_quotation(incident, scene, patches)
+    recognised = recognise(patches, incident, launch, known) or _by_quotation(
+        incident, launch, known, patches
+    )
     if recognised is not None:
-        return _fault(launch, root, recognised, scene)
+        return _fault(launch, root, recognised, known)
     raised = incident.root
     return Diagnosis(
         verdict="unknown_fault",
@@ -169,66 +143,68 @@ def _failed(launch: LaunchLog, root: FoldedIncident, scene: Scene, patches: Sequ
     )
 
 
-def _fault(launch: LaunchLog, seen: FoldedIncident, recognised: Recognised, scene: Scene) -> Diagnosis:
+def _fault(launch: LaunchLog, seen: FoldedIncident, recognised: Recognised, known: Known) -> Diagnosis:
     return Diagnosis(
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
         finding=_finding(recognised),
-        remedy=_remedy(recognised, scene),
+        remedy=_remedy(recognised, known),
         evidence=_evidence(launch, seen.incident, recognised.raised),
         folded=_folded(launch, seen),
     )
 
 
-def _refuses_requests(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+def _refuses_requests(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
     """The engine serves, but a request failed in a way that a patch knows to befall every request."""
     up = launch.startup.up_line
     for seen in launch.seen if up else ():
         incident = seen.incident
         if incident.role == "initiating" and incident.level and incident.first_line > (up or 0):
-            recognised = recognise(patches, incident, scene, during="request")
+            recognised = recognise(patches, incident, launch, known, during="request")
             if recognised is not None:
-                return _fault(launch, seen, recognised, scene)
+                return _fault(launch, seen, recognised, known)
     return None
 
 
-def _hanging(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis:
+def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     last = launch.startup.last
     if last is None:
         return Diagnosis(verdict="hang")
-    recognised = recognise(patches, _line_alone(last, scene), scene, during="hang")
+    recognised = recognise(patches, _line_alone(last, launch), launch, known, during="hang")
     return Diagnosis(
         verdict="hang",
-        root_cause=_said(last, scene),
+        root_cause=_said(last, launch),
         finding=_finding(recognised) if recognised else None,
-        remedy=_remedy(recognised, scene) if recognised else None,
+        remedy=_remedy(recognised, known) if recognised else None,
         evidence=_milestone(launch),
     )
 
 
-def _by_a_line(launch: LaunchLog, scene: Scene, patches: Sequence[Patch]) -> Diagnosis | None:
+def _by_a_line(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
     """A launch that ended without a word of its own, by a line that a patch knows to end it."""
     last = launch.startup.last
     if last is None:
         return None
-    recognised = recognise(patches, _line_alone(last, scene), scene)
+    recognised = recognise(patches, _line_alone(last, launch), launch, known)
     since = launch.startup.phase.line
     if recognised is None or recognised.raised.line < since:
         return None
-    return _fault(launch, FoldedIncident(_line_alone(last, scene), [], 1), recognised, scene)
+    return _fault(launch, FoldedIncident(_line_alone(last, launch), [], 1), recognised, known)
 
 
-def _line_alone(line: Line, scene: Scene) -> Incident:
+def _line_alone(line: Line, launch: LaunchLog) -> Incident:
     text = "" if line.hearsay else line.message.strip()
-    raised = Raised(None, text, line.number, role=role_of(text, scene.grammar.failures))
+    raised = Raised(None, text, line.number, role=role_of(text, launch.grammar.failures))
     return Incident(
         "line", "cascade", line.process, line.pid, line.level, "", (raised,), line.number, line.number, 1
     )
 
 
-def _by_quotation(incident: Incident, scene: Scene, patches: Sequence[Patch]) -> Recognised | None:
+def _by_quotation(
+    incident: Incident, launch: LaunchLog, known: Known, patches: Sequence[Patch]
+) -> Recognised | None:
     """Where only the wrapper of a worker's failure is left, the words of the worker that it quotes."""
-    quotation = scene.grammar.failures.quotation
+    quotation = launch.grammar.failures.quotation
     if incident.role != "cascade" or quotation is None:
         return None
     if not (found := quotation.search(incident.root.text)):
@@ -238,7 +214,7 @@ def _by_quotation(incident: Incident, scene: Scene, patches: Sequence[Patch]) ->
         patch.model_copy(update={"match": tuple(_without_name(match) for match in patch.match)})
         for patch in patches
     )
-    recognised = recognise(anonymous, replace(incident, chain=(quoted,)), scene)
+    recognised = recognise(anonymous, replace(incident, chain=(quoted,)), launch, known)
     return replace(recognised, confidence="likely") if recognised else None
 
 
@@ -275,15 +251,15 @@ def _finding(recognised: Recognised) -> Finding:
     )
 
 
-def _remedy(recognised: Recognised, scene: Scene) -> Remedy:
-    circumstances = replace(scene.known, groups=recognised.groups)
-    ways = propose.ways(recognised.patch, circumstances)
+def _remedy(recognised: Recognised, known: Known) -> Remedy:
+    known = replace(known, groups=recognised.groups)
+    ways = propose.ways(recognised.patch, known)
     return Remedy(
         automatic=bool(ways) and ways[0].automatic,
         actions=ways[0].actions if ways else (),
-        advice=propose.advice(recognised.patch, circumstances),
+        advice=propose.advice(recognised.patch, known),
         ways=ways,
-        circumstances=circumstances,
+        known=known,
     )
 
 
@@ -323,9 +299,9 @@ def _hangs(launch: LaunchLog, idle_seconds: float | None) -> bool:
     return beating + (idle_seconds or 0.0) > budget
 
 
-def _said(line: Line, scene: Scene) -> RootCause:
+def _said(line: Line, launch: LaunchLog) -> RootCause:
     text = line.message.strip()
-    role = role_of(text, scene.grammar.failures)
+    role = role_of(text, launch.grammar.failures)
     return RootCause(text=text, line=line.number, process=line.process, exception=None, role=role)
 
 

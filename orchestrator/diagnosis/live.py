@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestrator.diagnosis.engine import Context, judge, root_of
+from orchestrator.diagnosis.engine import judge, root_of
 from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines.log_grammar import LogGrammar
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 
 
 class Live:
     """Feed it the log's bytes as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
 
-    def __init__(self, context: Context, patches: Sequence[Patch], grammar: LogGrammar) -> None:
-        self._context = context
+    def __init__(self, known: Known, patches: Sequence[Patch], grammar: LogGrammar) -> None:
+        self._known = known
         self._patches = patches
         self._scanner = Scanner(grammar, Watched.of(patches))
         self._following = self._scanner.following
@@ -46,8 +47,8 @@ class Live:
     def now(self, idle_seconds: float) -> Diagnosis:
         """The diagnosis of all lines so far, after so many seconds without another one."""
         self._scanner.catch_up()
-        context = replace(self._context, idle_seconds=idle_seconds)
-        return judge(self._following.so_far(), context=context, patches=self._patches)
+        known = replace(self._known, idle_seconds=idle_seconds)
+        return judge(self._following.so_far(), known=known, patches=self._patches)
 
     def look(self) -> Diagnosis | None:
         """The diagnosis so far, where it has a finding that was not given yet.
@@ -59,7 +60,7 @@ class Live:
             return None
         self._scanner.completed, self._last_read = False, last_read
         launch = self._following.so_far()
-        diagnosis = judge(launch, context=self._context, patches=self._patches)
+        diagnosis = judge(launch, known=self._known, patches=self._patches)
         if root_of(launch) is None and not _of_an_incident(diagnosis, launch):
             return None  # a line alone may be survived
         if diagnosis.finding is None or diagnosis.finding.patch in self._told:
@@ -79,7 +80,7 @@ class Live:
         root = root_of(launch)
         if root is None or not root.incident.fatal or launch.went_on_after(root.incident):
             return False
-        return judge(launch, context=self._context, patches=self._patches).finding is not None
+        return judge(launch, known=self._known, patches=self._patches).finding is not None
 
 
 def _of_an_incident(diagnosis: Diagnosis, launch: LaunchLog) -> bool:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
 from orchestrator.diagnosis.incident import Incident, Raised
+from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import BackendRefusal, LogGrammar
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.literals import search
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
-from orchestrator.patches.wanted import Confidence, fits, launch_fits, settings_fit
+from orchestrator.patches.wanted import Confidence, fits, settings_fit
 
 During = Literal["start", "request", "hang"]
 _ALTERNATIVES = {"phase", "compute_cap", "forced"}
@@ -23,20 +24,6 @@ _NO_EVIDENCE = {"confidence", "during", "not_text", "not_log"}
 """What a match says besides what it has seen."""
 LINES_AFTER = 50
 """How far behind the failure a line that caused it may stand: processes do not write in order."""
-
-
-@dataclass(frozen=True)
-class Scene:
-    """What is known about a launch besides its incidents.
-
-    `phase_at` gives the phase in which a line was written, `remarks` the lines that fit the patches' own
-    regular expressions, by expression.
-    """
-
-    grammar: LogGrammar
-    known: Circumstances
-    phase_at: Callable[[int], str] = lambda _: "starting"
-    remarks: Mapping[str, Sequence[Line]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,24 +39,24 @@ class Recognised:
 
 
 def recognise(
-    patches: Sequence[Patch], incident: Incident, scene: Scene, *, during: During = "start"
+    patches: Sequence[Patch], incident: Incident, launch: LaunchLog, known: Known, *, during: During = "start"
 ) -> Recognised | None:
     """The patch that asks for most of what the incident shows, general ones left out where a special one fits; of two
     that ask for as much, the one that recognises it nearer to the root, then the first."""
-    found: list[tuple[tuple[bool, int, int], Recognised]] = []
+    ranked: list[tuple[tuple[bool, int, int], Recognised]] = []
     for patch in patches:
         for match in patch.match:
-            if match.during == during:
-                for one in _recognitions(patch, match, incident, scene):
+            if match.during == during and _around(match, incident, launch, known):
+                for recognised in _recognitions(patch, match, incident, launch):
                     # of what says as much, the exception that is nearer to the root
-                    distance = abs(one.raised.line - incident.root.line)
-                    found.append(((match.of_the_failure, _said(match), -distance), one))
-    general = {name for _, one in found for name in one.patch.instead_of}
-    found = [pair for pair in found if pair[1].patch.id not in general]
-    if not found:
+                    distance = abs(recognised.raised.line - incident.root.line)
+                    ranked.append(((match.of_the_failure, _demands(match), -distance), recognised))
+    general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
+    ranked = [pair for pair in ranked if pair[1].patch.id not in general]
+    if not ranked:
         return None
-    best = max(found, key=lambda pair: pair[0])[1]
-    return _at_its_first(best, [one for _, one in found], incident)
+    best = max(ranked, key=lambda pair: pair[0])[1]
+    return _at_its_first(best, [recognised for _, recognised in ranked], incident)
 
 
 def _at_its_first(best: Recognised, all_: Sequence[Recognised], incident: Incident) -> Recognised:
@@ -77,15 +64,15 @@ def _at_its_first(best: Recognised, all_: Sequence[Recognised], incident: Incide
     recognises: what a library or a program says first is the deepest."""
     links = {raised.line: position for position, raised in enumerate(incident.chain)}
     alike = [
-        one
-        for one in all_
-        if one.patch is best.patch and (one.raised.line in links) == (best.raised.line in links)
+        each
+        for each in all_
+        if each.patch is best.patch and (each.raised.line in links) == (best.raised.line in links)
     ]
-    first = min(alike, key=lambda one: (links.get(one.raised.line, 0), one.raised.line))
+    first = min(alike, key=lambda each: (links.get(each.raised.line, 0), each.raised.line))
     return replace(first, groups={**first.groups, **best.groups})
 
 
-def _said(match: Match) -> int:
+def _demands(match: Match) -> int:
     """How much a match asks for: of alternatives one, of what must all hold each."""
     asked = {name: getattr(match, name) for name in match.model_fields_set - _NO_EVIDENCE}
     return sum(
@@ -94,10 +81,8 @@ def _said(match: Match) -> int:
     )
 
 
-def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) -> Iterator[Recognised]:
-    if not _around(match, incident, scene):
-        return
-    remark = _remark(match, incident, scene) if match.line else None
+def _recognitions(patch: Patch, match: Match, incident: Incident, launch: LaunchLog) -> Iterator[Recognised]:
+    remark = _remark(match, incident, launch) if match.line else None
     if match.line and remark is None:
         return
     if not match.of_the_failure:
@@ -111,7 +96,7 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) 
             yield Recognised(patch, incident.root, incident.process, {}, match.confidence)
         return
     for raised in incident.chain:
-        groups = _judge(match, raised, incident.process, scene.grammar)
+        groups = _judge(match, raised, incident.process, launch.grammar)
         if groups is not None and remark:
             yield _by_line(patch, match, remark, groups)
         elif groups is not None:
@@ -119,24 +104,25 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, scene: Scene) 
 
 
 def _by_line(patch: Patch, match: Match, remark: Line, groups: Mapping[str, str]) -> Recognised:
-    found = search(match.line or "", remark.message)
-    named = _named(found) if found else {}
+    fitting = search(match.line or "", remark.message)
+    named = _named(fitting) if fitting else {}
     raised = Raised(None, remark.message.strip(), remark.number)
     return Recognised(patch, raised, remark.process, {**groups, **named}, match.confidence)
 
 
-def _remark(match: Match, incident: Incident, scene: Scene) -> Line | None:
-    lines = scene.remarks.get(match.line or "", ())
+def _remark(match: Match, incident: Incident, launch: LaunchLog) -> Line | None:
+    lines = launch.remarks.lines.get(match.line or "", ())
     return next((line for line in lines if line.number <= incident.last_line + LINES_AFTER), None)
 
 
-def _around(match: Match, incident: Incident, scene: Scene) -> bool:
+def _around(match: Match, incident: Incident, launch: LaunchLog, known: Known) -> bool:
     """What is asked of the launch rather than of the exception."""
+    remarks = launch.remarks.lines
     return (
-        launch_fits(match, scene.known)
-        and (not match.phase or scene.phase_at(incident.first_line) in match.phase)
-        and all(scene.remarks.get(wanted) for wanted in match.log)
-        and not any(scene.remarks.get(unwanted) for unwanted in match.not_log)
+        known.fit(match)
+        and (not match.phase or launch.startup.phase_at(incident.first_line) in match.phase)
+        and all(remarks.get(wanted) for wanted in match.log)
+        and not any(remarks.get(unwanted) for unwanted in match.not_log)
     )
 
 
@@ -148,12 +134,12 @@ def _judge(
         return None
     if match.pattern is None:
         return {}
-    found = search(match.pattern, raised.text)
-    return _named(found) if found else None
+    fitting = search(match.pattern, raised.text)
+    return _named(fitting) if fitting else None
 
 
-def _named(found: re.Match[str]) -> dict[str, str]:
-    return {name: value for name, value in found.groupdict().items() if value is not None}
+def _named(fitting: re.Match[str]) -> dict[str, str]:
+    return {name: value for name, value in fitting.groupdict().items() if value is not None}
 
 
 def _names(match: Match, raised: Raised, process: str | None) -> bool:

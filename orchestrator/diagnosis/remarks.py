@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestrator.diagnosis.lines import Line
 from orchestrator.patches.literals import search
@@ -49,7 +49,3 @@ class Remarks:
         for pattern, lines in earlier.lines.items():
             if late := [line for line in lines if after and line.number > after]:
                 self.lines[pattern] = late
-
-    @property
-    def found(self) -> Mapping[str, Sequence[Line]]:
-        return self.lines

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import LogGrammar, Start
+from orchestrator.patches.known import Known
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class StartUp:
     """
 
     def __init__(self, grammar: LogGrammar) -> None:
+        self._kind = grammar.kind
         self._start = grammar.start
         self._children = grammar.processes.children
         self._stall = grammar.pulse.stall
@@ -81,6 +83,18 @@ class StartUp:
         """The phase in which the line of that number was written."""
         passed = [(line, phase) for phase, line in self.reached.items() if line <= number]
         return max(passed, default=(0, self._start.phases[0]))[1]
+
+    @property
+    def known(self) -> Known:
+        """What the log has said of the launch so far."""
+        return Known(
+            kind=self._kind,
+            version=self.version,
+            compute_cap=self.compute_cap,
+            gpus=self.gpus,
+            arguments=self.arguments,
+            engine=self.engine,
+        )
 
     @property
     def gpus(self) -> int | None:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from orchestrator.base.frozen import Frozen
 from orchestrator.diagnosis.incident import IncidentRole
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Category
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 from orchestrator.patches.wanted import Confidence
@@ -47,7 +47,7 @@ class Remedy(Frozen):
     advice: tuple[str, ...]
     ways: tuple[ProposedWay, ...] = Field(default=(), exclude=True)
     """All ways that may be taken here, mildest first."""
-    circumstances: Circumstances = Field(default=Circumstances(), exclude=True)
+    known: Known = Field(default=Known(), exclude=True)
     """What they were judged by; the checkpoint's files are not among it."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from orchestrator.base import bundle
 from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
+from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.job import Job
 from orchestrator.launch import vigil
@@ -78,7 +78,7 @@ class Attempt:
         self._past = past
         self._grammar = job.playbook.kind.log
         self._server = Server(job)
-        live = Live(context_of(plan), job.wishes.patches, self._grammar)
+        live = Live(plan.beside_log, job.wishes.patches, self._grammar)
         self._shown = Progress(live, past, served=under_way.served)
         self._proven = False
 
@@ -228,14 +228,14 @@ class Attempt:
         at_its_start = self._past == "new" and end.answer is not None
         if self._shown.serves and end.ended_from_outside and not at_its_start:
             return Diagnosis(verdict="healthy")
-        context = replace(
-            context_of(self._plan),
+        known = replace(
+            self._plan.beside_log,
             idle_seconds=end.idle_seconds if end.lives else None,
             ended=end.by_itself,
             served=self._shown.serves,
         )
         patches = self._job.wishes.patches
-        return diagnose_log(self._watch.log_lines(), grammar=self._grammar, context=context, patches=patches)
+        return diagnose_log(self._watch.log_lines(), grammar=self._grammar, known=known, patches=patches)
 
     def _failure(self, end: _End) -> Failure:
         """What became of it, on record."""
@@ -287,10 +287,3 @@ class Attempt:
     def _record(self, result: str, **more: Any) -> None:
         launch = self._under_way.launch
         self._job.record({"action": "outcome", "launch": launch, "result": result, **more})
-
-
-def context_of(plan: Plan) -> Context:
-    """What is known about a launch by this plan, beside its log."""
-    return Context(
-        version=plan.version, compute_cap=plan.compute_cap, gpus=plan.gpus, arguments=plan.options.texts
-    )

@@ -5,16 +5,18 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.base.errors import CheckpointError, UsageError
-from orchestrator.diagnosis.engine import Context, diagnose_log
+from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
 from orchestrator.launch.ended import of_its_own
 from orchestrator.plan.change import Change
+from orchestrator.plan.known import of_host
 from orchestrator.plan.plan import Goal, Plan, differences, make_plan
 from orchestrator.programs.observe import Log
 from orchestrator.steps.clean import Clean
@@ -81,10 +83,8 @@ class Reading:
         observed = found.observed if launch is None else self._observe(launch)[0]
         log = self._log_of(observed, launch)
         command = (observed.command or {}).get("argv") or ()
-        context = Context(
-            version=self.job.wishes.vllm_version or (found.engine.version if found.engine else None),
-            compute_cap=found.facts.compute_cap,
-            gpus=len(found.facts.cards) or None,
+        known = replace(
+            of_host(self.job.playbook, found, self.job.wishes.version(found)),
             idle_seconds=log.silent_seconds if observed.alive else None,
             arguments=arguments_of(tuple(command)) if command else None,
             ended=not observed.alive and of_its_own(observed.exit_code),
@@ -95,7 +95,7 @@ class Reading:
             diagnosis = diagnose_log(
                 stream.chunks(),
                 grammar=self.job.playbook.kind.log,
-                context=context,
+                known=known,
                 patches=self.job.wishes.patches,
             )
         finally:

@@ -10,8 +10,8 @@ from typing import Any
 from orchestrator.base.errors import CheckpointError
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.patches.action import Action
-from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.editable import personal_within
+from orchestrator.patches.known import Known
 from orchestrator.patches.pointer import Documents, Place, kind_of, steps, text_of, value_at, within
 from orchestrator.patches.proposal import ProposedAction
 
@@ -20,7 +20,7 @@ _ARTICLES = {"object": "an object"}
 _ABSENT = object()
 
 
-def proposed(action: Action, known: Circumstances) -> tuple[ProposedAction, ...]:
+def proposed(action: Action, known: Known) -> tuple[ProposedAction, ...]:
     """The edits, each a member that is there and says something else; null says nothing, and is not taken away.
 
     Where the files are not known the first place is told, for a person. Raises CheckpointError("config_shape") for a form
@@ -32,7 +32,7 @@ def proposed(action: Action, known: Circumstances) -> tuple[ProposedAction, ...]
     return tuple(_edits(action, action.file or "", known))
 
 
-def _edits(action: Action, file: str, known: Circumstances) -> Iterator[ProposedAction]:
+def _edits(action: Action, file: str, known: Known) -> Iterator[ProposedAction]:
     bases, paths = action.within or ("",), action.path
     if known.documents is None:
         bases, paths = bases[:1], paths[:1]
@@ -50,7 +50,7 @@ def _edits(action: Action, file: str, known: Circumstances) -> Iterator[Proposed
                 )
 
 
-def _changes(action: Action, member: Place, at: Place, known: Circumstances) -> bool:
+def _changes(action: Action, member: Place, at: Place, known: Known) -> bool:
     """Whether the edit changes anything; raises for what is not to be edited."""
     documents = known.documents or {}
     before = _before(member, documents)

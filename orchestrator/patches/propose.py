@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.engines import registry
 from orchestrator.patches import config_edits, formula
 from orchestrator.patches.action import TEMPLATE, Action, Way
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
@@ -24,33 +24,33 @@ _FROM_A_LOG = {
 can write into a log, so it never looks like an option or a path elsewhere."""
 
 
-def ways(patch: Patch, circumstances: Circumstances) -> tuple[ProposedWay, ...]:
+def ways(patch: Patch, known: Known) -> tuple[ProposedWay, ...]:
     """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
     numbered = enumerate(patch.ways)
-    worked = [_way(way, circumstances, number) for number, way in numbered if circumstances.allow(way)]
+    worked = [_way(way, known, number) for number, way in numbered if known.allow(way)]
     return tuple(way for way in worked if way is not None and way.actions)
 
 
-def edits_then(patch: Patch, number: int, circumstances: Circumstances) -> tuple[ProposedAction, ...]:
+def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction, ...]:
     """The config edits of a way that was chosen, once its options are in: what decided instead of the files may be gone."""
-    then = _way(patch.ways[number], circumstances, number)
+    then = _way(patch.ways[number], known, number)
     return tuple(action for action in then.actions if action.kind == "config") if then is not None else ()
 
 
-def advice(patch: Patch, circumstances: Circumstances) -> tuple[str, ...]:
+def advice(patch: Patch, known: Known) -> tuple[str, ...]:
     """What a person may do, with the launch's own numbers: `{port}` is that of its command, else vLLM's default."""
 
     def filled(match: re.Match[str]) -> str:
-        number = circumstances.number(match[1])
+        number = known.number(match[1])
         return formula.shown(number) if number is not None else DEFAULTS.get(match[1], match[0])
 
     return tuple(TEMPLATE.sub(filled, text) for text in patch.advice)
 
 
-def _way(way: Way, circumstances: Circumstances, number: int) -> ProposedWay | None:
+def _way(way: Way, known: Known, number: int) -> ProposedWay | None:
     # where a config edit is made is a circumstance of its own
-    chosen = [action for action in way.do if action.kind == "config" or circumstances.allow(action)]
-    done = [_actions(action, circumstances) for action in chosen]
+    chosen = [action for action in way.do if action.kind == "config" or known.allow(action)]
+    done = [_actions(action, known) for action in chosen]
     if any(actions is None for actions in done):
         return None
     return ProposedWay(
@@ -62,24 +62,22 @@ def _way(way: Way, circumstances: Circumstances, number: int) -> ProposedWay | N
     )
 
 
-def _actions(action: Action, circumstances: Circumstances) -> Sequence[ProposedAction] | None:
+def _actions(action: Action, known: Known) -> Sequence[ProposedAction] | None:
     """What an action comes to, None where a value of it is not known."""
     if action.kind == "config":
-        return config_edits.proposed(action, circumstances)
-    name = _filled(action.name or "", circumstances.groups)
-    if name is None or (
-        name != action.name and not _may_come_from_a_log(action, name, circumstances.arguments)
-    ):
+        return config_edits.proposed(action, known)
+    name = _filled(action.name or "", known.groups)
+    if name is None or (name != action.name and not _may_come_from_a_log(action, name, known.arguments)):
         return None
     fields: dict[str, Any] = {"kind": action.kind, "name": name}
     if action.op:
         fields["op"] = action.op
     if action.value is not None:
-        value = _filled(action.value, circumstances.groups)
+        value = _filled(action.value, known.groups)
         logged = TEMPLATE.search(action.value) is not None
         fields["value"] = None if logged and not _value_may_come_from_a_log(action, value or "") else value
     elif action.formula is not None:
-        worked = formula.evaluate(action.formula, circumstances.number)
+        worked = formula.evaluate(action.formula, known.number)
         fields["value"] = None if worked is None else formula.shown(worked)
     if "value" in fields and fields["value"] is None:
         return None

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -151,44 +151,3 @@ def version_fits(specifier: str, version: str | None) -> bool:
 def count_fits(specifier: str, count: int | None) -> bool:
     """Whether a count is known and inside, say ">1"."""
     return count is not None and version_fits(specifier, str(count))
-
-
-class OfALaunch(Protocol):
-    """What a match or a circumstance asks of a launch as a whole."""
-
-    @property
-    def engine(self) -> Settings: ...
-    @property
-    def arguments(self) -> Settings: ...
-    @property
-    def vllm(self) -> str | None: ...
-    @property
-    def compute_cap(self) -> tuple[str, ...]: ...
-    @property
-    def gpus(self) -> str | None: ...
-
-
-class KnownOfALaunch(Protocol):
-    """What is known of it, None where nobody said."""
-
-    @property
-    def engine(self) -> Mapping[str, str]: ...
-    @property
-    def arguments(self) -> Mapping[str, str] | None: ...
-    @property
-    def vllm_version(self) -> str | None: ...
-    @property
-    def compute_cap(self) -> str | None: ...
-    @property
-    def gpus(self) -> int | None: ...
-
-
-def launch_fits(wanted: OfALaunch, known: KnownOfALaunch) -> bool:
-    """Whether all that is asked is known to hold."""
-    return (
-        settings_fit(known.engine, wanted.engine)
-        and settings_fit(known.arguments, wanted.arguments)
-        and (wanted.vllm is None or version_fits(wanted.vllm, known.vllm_version))
-        and (not wanted.compute_cap or fits(known.compute_cap, wanted.compute_cap))
-        and (wanted.gpus is None or count_fits(wanted.gpus, known.gpus))
-    )

@@ -9,7 +9,7 @@ from typing import Literal
 from orchestrator.checkpoint.edits import Edit, Edits, carry_out, unified_diff
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
@@ -89,7 +89,7 @@ def work_out(
     *,
     why: Why,
     evidence: str,
-    known: Circumstances,
+    known: Known,
     configs: Mapping[str, bytes],
     taken: str | None = None,
 ) -> Change:

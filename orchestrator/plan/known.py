@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents
 from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
 from orchestrator.engines.options import Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
 
-def circumstances(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Circumstances:
-    """Before the files are there the playbook's figures speak for them, as far as they say something."""
-    configs = survey.checkpoint.configs
-    stated = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
-    return Circumstances(
-        vllm_version=version,
+def of_host(playbook: Playbook, survey: Survey, version: str | None) -> Known:
+    """What the host says, whatever is launched there."""
+    return Known(
+        kind=playbook.engine.kind,
+        version=version,
         compute_cap=survey.facts.compute_cap,
         gpus=len(survey.facts.cards) or None,
+    )
+
+
+def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Known:
+    """With these options; before the files are there the playbook's figures speak for them, as far as they say something."""
+    configs = survey.checkpoint.configs
+    stated = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
+    return replace(
+        of_host(playbook, survey, version),
         engine={"kv_cache_dtype": kv_dtype(playbook, configs, version, options)} if stated else {},
         arguments=options.texts,
         attention=attention(playbook, configs),

@@ -17,7 +17,7 @@ from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
 from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, with_edits
-from orchestrator.plan.known import circumstances, kv_dtype
+from orchestrator.plan.known import kv_dtype, of_launch
 from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.programs.cleanup import Waited
 from orchestrator.survey.survey import Survey
@@ -55,7 +55,7 @@ def _with_edits(
         or None not in change.flags.values()
     ):
         return change
-    then = circumstances(playbook, survey, version, resolve.changed(options, (change,)))
+    then = of_launch(playbook, survey, version, resolve.changed(options, (change,)))
     return with_edits(
         change, propose.edits_then(change.patch, change.number, then), survey.checkpoint.configs
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from orchestrator.base.errors import DeployError
@@ -11,11 +11,12 @@ from orchestrator.engines import sizing
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.plan import code, outlook, preflight, resolve
 from orchestrator.plan.change import Change, Why, work_out
 from orchestrator.plan.gpu_room import Shortage
-from orchestrator.plan.known import circumstances
+from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.predict import may_be, predicted
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -46,6 +47,10 @@ class Wishes:
     @property
     def allowed(self) -> tuple[Patch, ...]:
         return tuple(patch for patch in self.patches if patch.id not in self.forbidden)
+
+    def version(self, survey: Survey) -> str | None:
+        """The engine's: the one that is wished for, else the host's."""
+        return self.vllm_version or (survey.engine.version if survey.engine else None)
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,14 @@ class Plan:
         return self.survey.facts.compute_cap
 
     @property
-    def gpus(self) -> int | None:
-        return len(self.survey.facts.cards) or None
+    def known(self) -> Known:
+        """What is known of the launch before it is one."""
+        return of_launch(self.playbook, self.survey, self.version, self.options)
+
+    @property
+    def beside_log(self) -> Known:
+        """What its log is read with: that the engine took the checkpoint as it was foreseen, the log has to say."""
+        return replace(of_host(self.playbook, self.survey, self.version), arguments=self.options.texts)
 
     def as_json(self) -> dict[str, Any]:
         """What is known of it before anything is done; `steps/course.py` adds what will be done."""
@@ -143,7 +154,7 @@ class Plan:
 
 def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, goal: Goal = "up") -> Plan:
     """Plan what a verb would do on the host as the survey found it."""
-    version = wishes.vllm_version or (survey.engine.version if survey.engine else None)
+    version = wishes.version(survey)
     standing = resolve.standing(playbook, survey)
     wanted, skipped = _changes(playbook, survey, wishes, version, standing)
     changes, options, fit = outlook.with_consequences(playbook, survey, version, wanted, standing)
@@ -206,7 +217,7 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
     """Every change that applies: planned, asked for by the last failure, and, only to be shown, what patches could
     change where their window cannot be judged (no GPU or no engine to ask)."""
     outcome = plan.survey.history.outcome
-    known = circumstances(plan.playbook, plan.survey, plan.version, plan.options)
+    known = plan.known
     changes = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
     for patch in patches:
         if outcome is not None and outcome.finding == patch.id:
@@ -227,8 +238,8 @@ def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
-    known = circumstances(plan.playbook, plan.survey, plan.version, plan.options)
-    return work_out(patch, why=why, evidence=evidence, known=known, configs=plan.survey.checkpoint.configs)
+    configs = plan.survey.checkpoint.configs
+    return work_out(patch, why=why, evidence=evidence, known=plan.known, configs=configs)
 
 
 def _changes(
@@ -236,7 +247,7 @@ def _changes(
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """What is to be applied before the launch, and what was predicted but is not wished for."""
     configs = survey.checkpoint.configs
-    known = circumstances(playbook, survey, version, options)
+    known = of_launch(playbook, survey, version, options)
     in_force = {applied.patch: applied.way for applied in survey.history.applied if applied.files}
     chosen: dict[str, Change] = {}
     for patch in wishes.allowed:

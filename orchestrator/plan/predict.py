@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.engines.options import Options
 from orchestrator.patches import propose
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.pointer import TOP, text_of, value_at
 from orchestrator.patches.proposal import ProposedWay
@@ -19,7 +19,7 @@ _SETTINGS = ("config", "flag", "env")
 
 def predicted(
     patches: Sequence[Patch],
-    known: Circumstances,
+    known: Known,
     options: Options,
     configs: Mapping[str, bytes],
     *,
@@ -55,10 +55,10 @@ def _differs(then: Options, now: Options) -> bool:
     return (then.texts, then.sent, then.removed) != (now.texts, now.sent, now.removed)
 
 
-def may_be(window: When, known: Circumstances) -> bool:
+def may_be(window: When, known: Known) -> bool:
     """Whether a window cannot be judged for want of something that is not known, and all that is known fits it."""
     lacking = {
-        "vllm": known.vllm_version is None,
+        "vllm": known.kind == "vllm" and known.version is None,
         "compute_cap": known.compute_cap is None,
         "gpus": known.gpus is None,
         "attention": known.attention is None,
@@ -72,10 +72,10 @@ def may_be(window: When, known: Circumstances) -> bool:
     return known.hold(window.model_copy(update={**blank, "engine": engine}))
 
 
-def _as_here(window: When, known: Circumstances, engine: str) -> Iterator[str]:
+def _as_here(window: When, known: Known, engine: str) -> Iterator[str]:
     """What the window asks for, as it is here."""
     if window.vllm is not None:
-        yield f"{engine} {known.vllm_version}"
+        yield f"{engine} {known.version}"
     if window.compute_cap:
         yield f"compute capability {known.compute_cap}"
     if window.gpus is not None:

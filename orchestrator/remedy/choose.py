@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.engines.sizing import Fit
 from orchestrator.patches import propose
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, worked_out
-from orchestrator.plan.known import circumstances
+from orchestrator.plan.known import of_launch
 from orchestrator.plan.outlook import with_consequences
 from orchestrator.plan.plan import Plan, Wishes
 from orchestrator.survey.journal import AppliedPatch
@@ -62,8 +62,7 @@ def choose(
     back = applied if applied is not None and not applied.confirmed else None
     advice = "; ".join(diagnosis.remedy.advice)
     reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
-    here = circumstances(plan.playbook, survey, plan.version, plan.options)
-    known = replace(diagnosis.remedy.circumstances, attention=here.attention, documents=here.documents)
+    known = diagnosis.remedy.known.over(of_launch(plan.playbook, survey, plan.version, plan.options))
     for way in propose.ways(patch, known):
         against = [name for name in way.conflicts if history.patch(name) is not None]
         if against:

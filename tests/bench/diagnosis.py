@@ -21,10 +21,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.engine import Context, diagnose_log
+from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from orchestrator.patches.literals import words_of
 
 SERVING = (
@@ -105,7 +106,7 @@ def scan_against_grep(path: Path, size: int, rounds: int) -> None:
     expressions.write_text("\n".join(patterns_of()) + "\n")
 
     def ours() -> None:
-        found = diagnose_log(chunks(path), grammar=GRAMMAR, context=Context(), patches=PATCHES)
+        found = diagnose_log(chunks(path), grammar=GRAMMAR, known=Known(), patches=PATCHES)
         assert found.finding is not None and found.finding.patch == "fp8-kv-mla", found
 
     def grep() -> None:
@@ -129,7 +130,7 @@ def memory(path: Path) -> None:
 
 def live(seconds: float = 3.0) -> None:
     """Chunks as a follower gets them, 50,000 lines a second, and as many as it can take."""
-    follower = Live(Context(), PATCHES, GRAMMAR)
+    follower = Live(Known(), PATCHES, GRAMMAR)
     block = filler(1 << 20)
     each = block.count(b"\n") / len(block)
     began, taken, cpu = time.perf_counter(), 0, time.process_time()

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from orchestrator.diagnosis.engine import Context
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.patches.known import Known
 
 FOLDER = Path(__file__).parent / "cases"
 UNRECOGNISED = "no-patch"
@@ -77,9 +77,9 @@ def log(case: Case) -> bytes:
     return case.path.read_bytes()
 
 
-def context(label: Mapping[str, Any]) -> Context:
-    known = {**label["context"]}
-    return Context(version=known.pop("vllm_version", None), **known)
+def known_of(label: Mapping[str, Any]) -> Known:
+    given = {**label["context"]}
+    return Known(version=given.pop("vllm_version", None), **given)
 
 
 def wrong(label: Mapping[str, Any], found: Diagnosis) -> list[str]:

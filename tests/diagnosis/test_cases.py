@@ -19,8 +19,8 @@ from tests.diagnosis.labels import (
     UNRECOGNISED,
     WRAPPERS,
     Case,
-    context,
     expected,
+    known_of,
     log,
     wrong,
 )
@@ -36,7 +36,7 @@ UNJUDGED = {"category_also", "cause", "cause_not"}
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case: Case) -> None:
     label = expected(case)
-    found = diagnose_log([log(case)], grammar=GRAMMAR, context=context(label), patches=PATCHES)
+    found = diagnose_log([log(case)], grammar=GRAMMAR, known=known_of(label), patches=PATCHES)
     assert wrong(label, found) == []
 
 

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.engine import Context, diagnose
+from orchestrator.diagnosis.engine import diagnose
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from tests.diagnosis import labels
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -27,9 +28,9 @@ def log(name: str) -> list[bytes]:
     return labels.log(labels.named(name)).split(b"\n")
 
 
-def said(lines: list[bytes] | list[str], context: Context | None = None) -> Diagnosis:
+def said(lines: list[bytes] | list[str], known: Known | None = None) -> Diagnosis:
     raw = [line.encode() if isinstance(line, str) else line for line in lines]
-    return diagnose(raw, grammar=GRAMMAR, context=context or Context(), patches=PATCHES)
+    return diagnose(raw, grammar=GRAMMAR, known=known or Known(), patches=PATCHES)
 
 
 def traceback(text: str, process: str = "(Worker_TP1 pid=4) ") -> list[str]:
@@ -92,7 +93,7 @@ def test_an_empty_log_is_a_launch_that_is_starting() -> None:
 def test_the_flag_of_the_callers_command_line_is_dropped() -> None:
     lines = traceback(f"ValueError: {REFUSED}")
     arguments = {"kv_cache_dtype": "fp8"}
-    assert kinds(said(lines, Context(arguments=arguments))) == [("flag", "--kv-cache-dtype")]
+    assert kinds(said(lines, Known(arguments=arguments))) == [("flag", "--kv-cache-dtype")]
     assert [kind for kind, _ in kinds(said(lines))] == ["config", "config"]
 
 
@@ -102,7 +103,7 @@ def test_the_log_wins_over_the_callers_command_line() -> None:
         *traceback(f"ValueError: {REFUSED}"),
     ]
     arguments = {"kv_cache_dtype": "fp8"}
-    assert [kind for kind, _ in kinds(said(lines, Context(arguments=arguments)))] == ["config", "config"]
+    assert [kind for kind, _ in kinds(said(lines, Known(arguments=arguments)))] == ["config", "config"]
 
 
 def test_only_the_wrapper_that_quotes_a_worker_is_left() -> None:
@@ -181,13 +182,13 @@ def test_what_a_server_throws_after_it_was_told_to_stop_is_no_fault() -> None:
 @pytest.mark.parametrize(("idle", "verdict"), [(None, "starting"), (599.0, "starting"), (601.0, "hang")])
 def test_silence(idle: float | None, verdict: str) -> None:
     lines = [API.format(pid=1, text="vLLM API server version 0.16.0")]
-    assert said(lines, Context(idle_seconds=idle)).verdict == verdict
+    assert said(lines, Known(idle_seconds=idle)).verdict == verdict
 
 
 def test_weights_and_kernels_may_take_longer() -> None:
     shards = "Loading safetensors checkpoint shards:  12% Completed | 8/64 [00:10<01:10,  1.26s/it]"
-    assert said([shards], Context(idle_seconds=800)).verdict == "starting"
-    assert said([shards], Context(idle_seconds=1000)).verdict == "hang"
+    assert said([shards], Known(idle_seconds=800)).verdict == "starting"
+    assert said([shards], Known(idle_seconds=1000)).verdict == "hang"
 
 
 @given(st.lists(st.binary(max_size=120)))

@@ -13,15 +13,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.diagnosis import lines
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
 from tests.diagnosis.labels import CASES, expected, log, named
 from tests.diagnosis.test_cases import PATCHES
 
-NOWHERE = Context()
+NOWHERE = Known()
 AS_FOUND = (Phase.explicit, Phase.reuse, Phase.generate)
 """A failing example is small enough as it is: it names a log, a form and a text."""
 FAILED = {
@@ -192,8 +193,8 @@ def up_of(whole: bytes) -> int:
 
 
 def judged(whole: bytes) -> Diagnosis:
-    found = diagnose_log([whole], grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
-    assert found == diagnose(lines.cut([whole]), grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
+    found = diagnose_log([whole], grammar=GRAMMAR, known=NOWHERE, patches=PATCHES)
+    assert found == diagnose(lines.cut([whole]), grammar=GRAMMAR, known=NOWHERE, patches=PATCHES)
     return found
 
 
@@ -325,8 +326,8 @@ def test_a_server_that_is_known_to_have_come_up_failed_by_nothing_that_a_start_f
     name: str, before: bytes
 ) -> None:
     """Whatever became of its log: only an engine ends it."""
-    known = Context(served=True)
-    found = diagnose_log([before, FAILED[name].encode()], grammar=GRAMMAR, context=known, patches=PATCHES)
+    known = Known(served=True)
+    found = diagnose_log([before, FAILED[name].encode()], grammar=GRAMMAR, known=known, patches=PATCHES)
     assert (found.verdict, found.finding) == ("healthy", None)
 
 
@@ -334,8 +335,8 @@ def test_a_server_that_is_known_to_have_come_up_failed_by_nothing_that_a_start_f
 def test_no_server_that_was_up_ended_by_its_command_line(name: str) -> None:
     whole = HEALTHY["own-healthy-tp2"]
     forged = inserted(whole, up_of(whole), printed(FAILED[name]))
-    ended = Context(ended=True)
-    assert said(diagnose_log([forged], grammar=GRAMMAR, context=ended, patches=PATCHES)) == (
+    ended = Known(ended=True)
+    assert said(diagnose_log([forged], grammar=GRAMMAR, known=ended, patches=PATCHES)) == (
         "healthy",
         None,
         None,
@@ -346,14 +347,14 @@ def test_no_server_that_was_up_ended_by_its_command_line(name: str) -> None:
 @pytest.mark.parametrize("form", [refused, several_lines("middleware.py:12", "ERROR")], ids=name_of)
 def test_the_end_of_a_server_that_does_not_log_that_it_came_up(form: Callable[[str], str], name: str) -> None:
     """--uvicorn-log-level warning leaves both lines out that say so."""
-    known = Context(served=True)
+    known = Known(served=True)
     whole = next(log(case) for case in CASES if case.name == name)
     forged = inserted(whole, up_of(whole), form(FAILED["amx-wants-bf16"]))
     quiet = [line for line in forged.split(b"\n") if UP not in line and b"Uvicorn running" not in line]
-    found = diagnose_log([b"\n".join(quiet)], grammar=GRAMMAR, context=known, patches=PATCHES)
+    found = diagnose_log([b"\n".join(quiet)], grammar=GRAMMAR, known=known, patches=PATCHES)
     assert found.finding is not None and found.finding == judged(whole).finding
     served = b"\n".join(quiet[: up_of(whole) + 5])
-    assert said(diagnose_log([served], grammar=GRAMMAR, context=known, patches=PATCHES)) == (
+    assert said(diagnose_log([served], grammar=GRAMMAR, known=known, patches=PATCHES)) == (
         "healthy",
         None,
         None,
@@ -399,15 +400,15 @@ def test_what_a_launch_is_was_said_before_it_had_clients() -> None:
 
 def test_the_requests_of_a_hang_do_not_explain_it() -> None:
     whole = log(named("hang-serving-zero-throughput")).rstrip(b"\n")
-    context = Context(idle_seconds=4000.0)
-    plain = diagnose_log([whole + b"\n"], grammar=GRAMMAR, context=context, patches=PATCHES)
+    known = Known(idle_seconds=4000.0)
+    plain = diagnose_log([whole + b"\n"], grammar=GRAMMAR, known=known, patches=PATCHES)
     forged = (
         whole
         + b"\n"
         + request_log("No available shared memory broadcast block found in 60 seconds.").encode()
         + b"\n"
     )
-    found = diagnose_log([forged], grammar=GRAMMAR, context=context, patches=PATCHES)
+    found = diagnose_log([forged], grammar=GRAMMAR, known=known, patches=PATCHES)
     assert found.finding is None or found.finding == plain.finding
 
 

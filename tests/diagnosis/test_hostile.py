@@ -8,10 +8,11 @@ import time
 import pytest
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.engine import Context, diagnose_log
+from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.lines import LONGEST
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from tests.bench.expressions import attacks, of_the_code
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -69,9 +70,9 @@ LOGS = {
 @pytest.mark.parametrize("written", LOGS.values(), ids=LOGS)
 def test_a_hostile_log(written: bytes) -> None:
     began = time.process_time()
-    found = diagnose_log([HEAD + written], grammar=GRAMMAR, context=Context(idle_seconds=5), patches=PATCHES)
+    found = diagnose_log([HEAD + written], grammar=GRAMMAR, known=Known(idle_seconds=5), patches=PATCHES)
     assert found.verdict in ("starting", "fault", "unknown_fault")
-    diagnose_log([written + HEAD], grammar=GRAMMAR, context=Context(), patches=PATCHES)
+    diagnose_log([written + HEAD], grammar=GRAMMAR, known=Known(), patches=PATCHES)
     assert time.process_time() - began < 2 * ENOUGH_SECONDS
 
 

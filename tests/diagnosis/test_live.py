@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, root_of
+from orchestrator.diagnosis.engine import Diagnosis, diagnose, root_of
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
 from tests.diagnosis.labels import CASES as ALL
-from tests.diagnosis.labels import Case, context, expected, log, named
+from tests.diagnosis.labels import Case, expected, known_of, log, named
 from tests.diagnosis.test_cases import PATCHES
 
 CASES = ALL[3::20]
 """A few of each kind: each is judged after every line."""
 RECOGNISED = [case for case in CASES if expected(case)["patch"] and expected(case)["verdict"] == "fault"]
-NOWHERE = Context()
+NOWHERE = Known()
 
 
 def lines_of(case: Case) -> list[bytes]:
     return log(case).split(b"\n")
 
 
-def context_of(case: Case) -> Context:
-    return context(expected(case))
+def known_of_case(case: Case) -> Known:
+    return known_of(expected(case))
 
 
-def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int, Diagnosis]]]:
+def followed(lines: list[bytes], known: Known) -> tuple[Live, list[tuple[int, Diagnosis]]]:
     """The findings, each with the number of the line after which it was given."""
-    live, found = Live(context, PATCHES, GRAMMAR), []
+    live, found = Live(known, PATCHES, GRAMMAR), []
     for number, raw in enumerate(lines, 1):
         live.feed(raw + b"\n")
         if diagnosis := live.look():
@@ -39,13 +40,13 @@ def followed(lines: list[bytes], context: Context) -> tuple[Live, list[tuple[int
 
 @pytest.mark.parametrize("case", RECOGNISED, ids=lambda case: case.id)
 def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> None:
-    lines, known = lines_of(case), context_of(case)
+    lines, known = lines_of(case), known_of_case(case)
     _, found = followed(lines, known)
-    final = diagnose(lines, grammar=GRAMMAR, context=known, patches=PATCHES)
+    final = diagnose(lines, grammar=GRAMMAR, known=known, patches=PATCHES)
     assert final.finding is not None
     number, early = found[-1]
     assert early.finding is not None and early.finding.patch == final.finding.patch
-    shorter = diagnose(lines[: number - 1], grammar=GRAMMAR, context=known, patches=PATCHES)
+    shorter = diagnose(lines[: number - 1], grammar=GRAMMAR, known=known, patches=PATCHES)
     given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
     failed = root_of(last_launch(read(lines[: number - 1], GRAMMAR), GRAMMAR)) is not None
     told = shorter.finding.patch if shorter.finding and failed else None
@@ -54,10 +55,10 @@ def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> Non
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_only_a_failed_launch_is_doomed(case: Case) -> None:
-    lines, known = lines_of(case), context_of(case)
+    lines, known = lines_of(case), known_of_case(case)
     live, _ = followed(lines, known)
     if live.doomed:
-        assert diagnose(lines, grammar=GRAMMAR, context=known, patches=PATCHES).verdict == "fault"
+        assert diagnose(lines, grammar=GRAMMAR, known=known, patches=PATCHES).verdict == "fault"
 
 
 def test_it_is_given_once() -> None:
@@ -90,18 +91,18 @@ WENT_ON = b"(Worker_TP0 pid=70) INFO 02-20 21:35:09 [default_loader.py:293] Load
 
 def test_an_exception_that_nothing_follows_is_read_all_the_same() -> None:
     lines = failing()
-    live, found = followed(lines, Context(compute_cap="12.0"))
+    live, found = followed(lines, Known(compute_cap="12.0"))
     assert [number for number, _ in found] == [len(lines)]
     assert live.doomed
 
 
 def test_a_launch_that_goes_on_is_not_doomed() -> None:
-    live, _ = followed([*failing(), WENT_ON], Context(compute_cap="12.0"))
+    live, _ = followed([*failing(), WENT_ON], Known(compute_cap="12.0"))
     assert not live.doomed
 
 
 def test_an_exception_that_ends_no_process_dooms_nothing() -> None:
-    live, found = followed(failing("Could not use it, trying another."), Context(compute_cap="12.0"))
+    live, found = followed(failing("Could not use it, trying another."), Known(compute_cap="12.0"))
     assert found
     assert not live.doomed
 
@@ -111,5 +112,5 @@ def test_another_launch_in_the_same_log_begins_anew() -> None:
         b"(APIServer pid=900) INFO 02-20 21:40:01 [api_server.py:1] vLLM API server version 0.16.0",
         b"(APIServer pid=900) INFO 02-20 21:40:01 [utils.py:294] non-default args: {'model': '/m'}",
     )
-    live, _ = followed([*failing(), *start], Context(compute_cap="12.0"))
+    live, _ = followed([*failing(), *start], Known(compute_cap="12.0"))
     assert not live.doomed

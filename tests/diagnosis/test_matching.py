@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose_log
+from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 
 START = "INFO 02-20 21:35:07 [api_server.py:3] vLLM API server version 0.16.0\n"
@@ -27,14 +28,12 @@ def worker(text: str, process: str = "Worker_TP0 pid=7") -> str:
     return "".join(header + line + "\n" for line in ("WorkerProc failed to start.", *raised.splitlines()))
 
 
-def found(log: str, *patches: Patch, **context: Any) -> Diagnosis:
-    return diagnose_log(
-        [(START + log).encode()], grammar=GRAMMAR, context=Context(**context), patches=patches
-    )
+def found(log: str, *patches: Patch, **known: Any) -> Diagnosis:
+    return diagnose_log([(START + log).encode()], grammar=GRAMMAR, known=Known(**known), patches=patches)
 
 
-def by(log: str, *patches: Patch, **context: Any) -> str | None:
-    finding = found(log, *patches, **context).finding
+def by(log: str, *patches: Patch, **known: Any) -> str | None:
+    finding = found(log, *patches, **known).finding
     return finding.patch if finding else None
 
 

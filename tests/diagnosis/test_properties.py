@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from tests.diagnosis.labels import CASES, context, expected, log
+from tests.diagnosis.labels import CASES, expected, known_of, log
 from tests.diagnosis.test_cases import PATCHES
 
 TALK = b"(Metrics pid=99999) INFO 02-20 21:35:07 [loggers.py:127] nothing that anybody needs to know"
@@ -25,7 +25,7 @@ WITH_RANKS = [
 
 
 def diagnosed(name: str, text: bytes) -> Diagnosis:
-    return diagnose_log([text], grammar=GRAMMAR, context=context(expected(FAULTS[name])), patches=PATCHES)
+    return diagnose_log([text], grammar=GRAMMAR, known=known_of(expected(FAULTS[name])), patches=PATCHES)
 
 
 def said(found: Diagnosis) -> tuple[object, ...]:

@@ -8,14 +8,16 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.incident import Incident, Raised
-from orchestrator.diagnosis.matching import Scene, recognise
+from orchestrator.diagnosis.launches import LaunchLog
+from orchestrator.diagnosis.matching import recognise
+from orchestrator.diagnosis.remarks import Watched
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from tests.engines.refusals import FORCED, REFUSALS
 
 PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
-NOWHERE = Scene(GRAMMAR, Circumstances())
+LAUNCH = LaunchLog(GRAMMAR, Watched())
 
 
 def incident(text: str, exception: str = "ValueError") -> Incident:
@@ -30,7 +32,7 @@ def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict
     wanted = (
         refusal["mla"] and not refusal["sparse"] and refusal["kv_cache_dtype"].startswith(("fp8", "nvfp4"))
     )
-    assert (recognise(PATCHES, incident(refusal["text"]), NOWHERE) is not None) == wanted
+    assert (recognise(PATCHES, incident(refusal["text"]), LAUNCH, Known()) is not None) == wanted
 
 
 @pytest.mark.parametrize(
@@ -47,6 +49,6 @@ def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict
     ],
 )
 def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | None, taken: bool) -> None:
-    scene = Scene(GRAMMAR, Circumstances(engine={"kv_cache_dtype": dtype} if dtype else {}))
-    found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), scene)
+    known = Known(engine={"kv_cache_dtype": dtype} if dtype else {})
+    found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), LAUNCH, known)
     assert (found is not None) == taken

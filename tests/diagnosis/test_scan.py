@@ -7,17 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.diagnosis import gate, lines
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
 from orchestrator.patches.literals import words_of
 from tests.diagnosis.labels import CASES, log, named
 from tests.diagnosis.test_cases import PATCHES
 
-NOWHERE = Context()
+NOWHERE = Known()
 WATCHED = Watched.of(PATCHES)
 BENIGN = (
     b"(APIServer pid=7) INFO 02-20 21:35:07 [loggers.py:127] Engine 000: Avg prompt throughput: 0.0 tokens/s, GPU KV"
@@ -33,7 +34,7 @@ KIMI = log(named("mla-fp8kv-kimi-k25-tp8"))
 
 
 def whole(log: bytes) -> Diagnosis:
-    return diagnose(lines.cut([log]), grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
+    return diagnose(lines.cut([log]), grammar=GRAMMAR, known=NOWHERE, patches=PATCHES)
 
 
 def scanned(log: bytes, sizes: list[int]) -> Diagnosis:
@@ -42,7 +43,7 @@ def scanned(log: bytes, sizes: list[int]) -> Diagnosis:
         size = sizes[len(chunks) % len(sizes)]
         chunks.append(log[start : start + size])
         start += size
-    return diagnose_log(chunks, grammar=GRAMMAR, context=NOWHERE, patches=PATCHES)
+    return diagnose_log(chunks, grammar=GRAMMAR, known=NOWHERE, patches=PATCHES)
 
 
 @pytest.mark.parametrize("name", sorted(LOGS))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from tests.engines.second.sglang.log import SGLANG
 
@@ -65,11 +66,11 @@ SHARE = Patch.model_validate(
 
 def found(log: bytes, **known: object) -> Diagnosis:
     """What both ways of reading come to."""
-    context = Context(**known)  # type: ignore[arg-type]
-    whole = diagnose(log.rstrip(b"\n").split(b"\n"), grammar=SGLANG, context=context, patches=[SHARE])
+    reader = Known(**known)  # type: ignore[arg-type]
+    whole = diagnose(log.rstrip(b"\n").split(b"\n"), grammar=SGLANG, known=reader, patches=[SHARE])
     for size in (7, 300, 1 << 20):
         pieces = [log[at : at + size] for at in range(0, len(log), size)]
-        assert diagnose_log(pieces, grammar=SGLANG, context=context, patches=[SHARE]) == whole
+        assert diagnose_log(pieces, grammar=SGLANG, known=reader, patches=[SHARE]) == whole
     return whole
 
 
@@ -126,6 +127,6 @@ def test_silence_is_a_hang(seconds: float, verdict: str) -> None:
 def test_what_a_patch_asks_of_one_engines_version_never_fits_another() -> None:
     (match,) = SHARE.match
     of_another = SHARE.model_copy(update={"match": (match.model_copy(update={"vllm": ">=0.1"}),)})
-    known = Context(version="0.5.23")
-    told = diagnose_log([START + DIES], grammar=SGLANG, context=known, patches=[of_another])
+    known = Known(version="0.5.23")
+    told = diagnose_log([START + DIES], grammar=SGLANG, known=known, patches=[of_another])
     assert told.verdict == "unknown_fault"

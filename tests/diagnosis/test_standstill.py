@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
+from orchestrator.diagnosis.engine import diagnose, diagnose_log
 from orchestrator.diagnosis.lines import parse
 from orchestrator.diagnosis.standstill import Standstill, standstill
 from orchestrator.diagnosis.startup import StartUp
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
 
 POLL = "(A pid=1) DEBUG 03-11 05:{minute:02}:00 [utils.py:1] Waiting for 1 local, 0 remote core engine proc(s) to start."
 NOTHING = (
@@ -28,13 +29,10 @@ def still(lines: list[str]) -> Standstill:
 
 
 def verdict(lines: list[str], idle: float = 0.0) -> str:
-    context = Context(idle_seconds=idle)
+    known = Known(idle_seconds=idle)
     log = ("\n".join(lines) + "\n").encode()
-    found = diagnose_log([log], grammar=GRAMMAR, context=context, patches=()).verdict
-    assert (
-        found
-        == diagnose(log.rstrip(b"\n").split(b"\n"), grammar=GRAMMAR, context=context, patches=()).verdict
-    )
+    found = diagnose_log([log], grammar=GRAMMAR, known=known, patches=()).verdict
+    assert found == diagnose(log.rstrip(b"\n").split(b"\n"), grammar=GRAMMAR, known=known, patches=()).verdict
     return found
 
 

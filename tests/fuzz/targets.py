@@ -21,7 +21,7 @@ from orchestrator.base.yaml_file import load_model
 from orchestrator.checkpoint import architecture, kv_quantisation
 from orchestrator.checkpoint.edits import unified_diff
 from orchestrator.diagnosis import lines
-from orchestrator.diagnosis.engine import Context, diagnose, diagnose_log
+from orchestrator.diagnosis.engine import diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.engines import sizing
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
@@ -35,6 +35,7 @@ from orchestrator.on_host.processes import gpu_memory, in_use
 from orchestrator.on_host.programs import inspect_checkpoint, verify
 from orchestrator.on_host.state import state
 from orchestrator.patches.catalogue import load_all
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.playbook import playbook
 from orchestrator.programs.inspect_checkpoint import Inspected
@@ -113,10 +114,10 @@ def scanned(data: bytes) -> None:
     """Reading the telling lines alone comes to the same as reading all, however the bytes come."""
     size = data[0] * 16 + 1 if data else 1
     log = _log(data[1:80])
-    whole = diagnose(lines.cut([log]), grammar=GRAMMAR, context=Context(), patches=_patches())
+    whole = diagnose(lines.cut([log]), grammar=GRAMMAR, known=Known(), patches=_patches())
     pieces = [log[at : at + size] for at in range(0, len(log), size)]
     _held(
-        diagnose_log(pieces, grammar=GRAMMAR, context=Context(), patches=_patches()) == whole,
+        diagnose_log(pieces, grammar=GRAMMAR, known=Known(), patches=_patches()) == whole,
         "the scan comes to another end",
     )
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.diagnosis.engine import Diagnosis, diagnose
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from orchestrator.programs.ended import End, Kill, Kills
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -39,7 +40,7 @@ OTHER = Kill(pid=4711, name="postgres", text="Out of memory: Killed process 4711
 
 
 def told(*more: bytes) -> Diagnosis:
-    return diagnose([HEAD, WORKER, *more], grammar=GRAMMAR, context=Context(), patches=PATCHES)
+    return diagnose([HEAD, WORKER, *more], grammar=GRAMMAR, known=Known(), patches=PATCHES)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import pytest
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.patches.action import Action
-from orchestrator.patches.circumstances import Circumstances
 from orchestrator.patches.config_edits import proposed
+from orchestrator.patches.known import Known
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama",
@@ -24,7 +24,7 @@ CONFIG: dict[str, Any] = {
 def edits(files: dict[str, Any] | None = None, **action: Any) -> list[tuple[str, Any]]:
     declared = Action.model_validate({"kind": "config", "file": "config.json", **action})
     documents = {"config.json": CONFIG} if files is None else files
-    found = proposed(declared, Circumstances(documents=documents))
+    found = proposed(declared, Known(documents=documents))
     return [(edit.path or "", edit.value) for edit in found]
 
 
@@ -92,11 +92,11 @@ def test_without_files_the_common_place_is_told() -> None:
         "within": ["/x", "/y"],
         "op": "remove",
     }
-    told = proposed(Action.model_validate(declared), Circumstances())
+    told = proposed(Action.model_validate(declared), Known())
     assert [edit.model_dump() for edit in told] == [
         {"kind": "config", "file": "config.json", "path": "/x/a", "op": "remove"}
     ]
     special = {**declared, "when": {"config": {"./a": "*"}}}
-    assert proposed(Action.model_validate(special), Circumstances()) == ()
+    assert proposed(Action.model_validate(special), Known()) == ()
     forbidden = {**declared, "unless": {"config": {"./a": None}}}
-    assert len(proposed(Action.model_validate(forbidden), Circumstances())) == 1
+    assert len(proposed(Action.model_validate(forbidden), Known())) == 1

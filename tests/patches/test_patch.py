@@ -9,7 +9,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 
 SHIPPED = catalogue.load([shipped("patches")])
@@ -71,7 +71,7 @@ def test_the_window_of_the_flagship(
         (None, False),
     ):
         engine = {"kv_cache_dtype": dtype} if dtype else {}
-        known = Circumstances(vllm_version=vllm, compute_cap=cap, attention=attention, engine=engine)
+        known = Known(kind="vllm", version=vllm, compute_cap=cap, attention=attention, engine=engine)
         assert known.hold(window) is (certain and quantised)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedWay
 from orchestrator.patches.propose import advice, ways
@@ -24,7 +24,7 @@ def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None
             "remedy": [action],
         }
     )
-    return bool(ways(patch, Circumstances(groups={"what": text}, arguments=arguments)))
+    return bool(ways(patch, Known(groups={"what": text}, arguments=arguments)))
 
 
 VALUE = {"kind": "flag", "name": "--max-num-seqs", "op": "set", "value": "{what}"}
@@ -99,20 +99,20 @@ def test_only_an_option_that_was_given_is_dropped() -> None:
 )
 def test_an_advice_names_the_launchs_own_port(arguments: dict[str, str] | None, said: str) -> None:
     patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "port-in-use")
-    (advised,) = advice(patch, Circumstances(arguments=arguments))
+    (advised,) = advice(patch, Known(arguments=arguments))
     assert said in advised and "{" not in advised
 
 
 def test_other_braces_of_an_advice_stay() -> None:
     given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
-    assert advice(patch, Circumstances()) == patch.advice
+    assert advice(patch, Known()) == patch.advice
 
 
-def way_of(*actions: dict[str, Any], known: Circumstances | None = None, **way: Any) -> ProposedWay | None:
+def way_of(*actions: dict[str, Any], known: Known | None = None, **way: Any) -> ProposedWay | None:
     given = {"remedy": [{"do": [*actions], **way}], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
-    return next(iter(ways(patch, known or Circumstances())), None)
+    return next(iter(ways(patch, known or Known())), None)
 
 
 def test_a_way_tells_its_cost_its_consents_once_each_and_what_it_does_not_go_with() -> None:
@@ -138,16 +138,16 @@ def test_what_is_not_allowed_here_is_left_out_of_a_way() -> None:
         {**DROPPED, "when": {"gpus": "==8"}},
         {"kind": "cleanup", "name": "shm", "when": {"gpus": "==1"}},
     )
-    way = way_of(here, elsewhere, known=Circumstances(gpus=8))
+    way = way_of(here, elsewhere, known=Known(gpus=8))
     assert way is not None
     assert [action.kind for action in way.actions] == ["flag"]
     assert way_of(here, elsewhere) is None
-    assert way_of(DROPPED, known=Circumstances(gpus=8), unless={"gpus": "==8"}) is None
+    assert way_of(DROPPED, known=Known(gpus=8), unless={"gpus": "==8"}) is None
 
 
 def test_a_value_is_worked_out_of_the_failures_own_numbers_and_a_way_without_it_is_none() -> None:
     worked = {"kind": "flag", "name": "--max-model-len", "op": "set", "formula": "floor(limit, 16)"}
-    way = way_of(worked, known=Circumstances(arguments={"limit": "1000"}))
+    way = way_of(worked, known=Known(arguments={"limit": "1000"}))
     assert way is not None
     (action,) = way.actions
     assert action.model_dump() == {"kind": "flag", "name": "--max-model-len", "op": "set", "value": "992"}
@@ -167,4 +167,4 @@ def test_which_of_the_ways_it_is_is_counted_over_those_left_out() -> None:
     patch = Patch.model_validate(
         {"id": "mine", "title": "t", "category": "other", "match": [{"text": "a"}], "remedy": remedy}
     )
-    assert [way.number for way in ways(patch, Circumstances(gpus=8))] == [1]
+    assert [way.number for way in ways(patch, Known(gpus=8))] == [1]

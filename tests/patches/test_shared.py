@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.propose import ways
 
 EDIT = {"kind": "config", "file": "config.json", "path": "/odd", "op": "remove"}
@@ -27,9 +27,9 @@ def test_the_edits_of_another_patch(tmp_path: Path) -> None:
     write(tmp_path, "takes", {"kind": "config", "of": "has", "unless": {"arguments": {"x": "*"}}})
     for _ in ("read", "kept"):
         takes = next(patch for patch in catalogue.load([tmp_path]) if patch.id == "takes")
-        (way,) = ways(takes, Circumstances(documents={"config.json": {"odd": 1}}))
+        (way,) = ways(takes, Known(documents={"config.json": {"odd": 1}}))
         assert [action.path for action in way.actions] == ["/odd"]
-        assert ways(takes, Circumstances(arguments={"x": "1"})) == ()
+        assert ways(takes, Known(arguments={"x": "1"})) == ()
 
 
 @pytest.mark.parametrize("name", ["nobody", "takes", "none"])

@@ -1,8 +1,7 @@
-"""What a patch asks of a launch, and when it holds: what nobody said does not fit."""
+"""What a value may be that a patch asks for, and what fits it: what nobody said does not."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,56 +14,9 @@ from orchestrator.patches.wanted import (
     Words,
     count_fits,
     fits,
-    launch_fits,
     settings_fit,
     version_fits,
 )
-
-
-@dataclass
-class Wanted:
-    engine: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    arguments: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    vllm: str | None = None
-    compute_cap: tuple[str, ...] = ()
-    gpus: str | None = None
-
-
-@dataclass
-class Known:
-    engine: dict[str, str] = field(default_factory=lambda: {"dtype": "bfloat16"})
-    arguments: dict[str, str] | None = field(default_factory=lambda: {"quantization": "fp8"})
-    vllm_version: str | None = "0.16.1"
-    compute_cap: str | None = "12.0"
-    gpus: int | None = 8
-
-
-FITTING: list[dict[str, Any]] = [
-    {},
-    {"engine": {"dtype": ("float16", "bfloat*")}},
-    {"arguments": {"quantization": ("fp8",)}},
-    {"vllm": ">=0.16,<0.17"},
-    {"compute_cap": ("9.0", "12.*")},
-    {"gpus": ">1"},
-]
-
-
-@pytest.mark.parametrize("wanted", FITTING)
-def test_all_that_is_asked_must_be_known_to_hold(wanted: dict[str, Any]) -> None:
-    everything = {key: value for each in FITTING for key, value in each.items()}
-    assert launch_fits(Wanted(**wanted), Known())
-    assert launch_fits(Wanted(**everything), Known())
-    others = Known({"dtype": "auto"}, {"quantization": "awq"}, "0.17.0", "10.0", 1)
-    unknown = Known({}, None, None, None, None)
-    assert launch_fits(Wanted(**wanted), others) is launch_fits(Wanted(**wanted), unknown) is (wanted == {})
-    for name in everything:
-        but_one = Known()
-        setattr(
-            but_one,
-            {"vllm": "vllm_version"}.get(name, name),
-            getattr(unknown, {"vllm": "vllm_version"}.get(name, name)),
-        )
-        assert not launch_fits(Wanted(**everything), but_one), name
 
 
 def test_a_pattern_is_a_shells_and_minds_its_letters() -> None:

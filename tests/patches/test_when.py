@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from orchestrator.patches.action import Way
-from orchestrator.patches.circumstances import Circumstances
+from orchestrator.patches.known import Known
 from orchestrator.patches.when import When
 
-KNOWN = Circumstances(
-    vllm_version="0.16.0",
+KNOWN = Known(
+    kind="vllm",
+    version="0.16.0",
     compute_cap="12.0",
     gpus=8,
     engine={"kv_cache_dtype": "fp8_e4m3"},
@@ -44,7 +45,7 @@ HOLDING: list[dict[str, Any]] = [
 @pytest.mark.parametrize("when", HOLDING)
 def test_what_is_known_to_hold(when: dict[str, Any]) -> None:
     assert KNOWN.hold(When.model_validate(when))
-    assert not Circumstances().hold(When.model_validate(when))
+    assert not Known().hold(When.model_validate(when))
 
 
 @pytest.mark.parametrize(

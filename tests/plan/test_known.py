@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.plan import resolve
-from orchestrator.plan.known import circumstances
+from orchestrator.plan.known import of_host, of_launch
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.survey.checkpoint import Checkpoint
 from tests.surveys import CONFIG, NO_FILES, WHOLE, survey
@@ -37,13 +37,13 @@ def test_the_kv_caches_type(
     playbook = KIMI if figures else UNTOLD
     playbook = playbook.with_overrides((), (f"kv-cache-dtype={flag}",) if flag else ())
     found = survey(checkpoint=checkpoint, version=version)
-    known = circumstances(playbook, found, version, resolve.standing(playbook, found))
+    known = of_launch(playbook, found, version, resolve.standing(playbook, found))
     assert known.engine.get("kv_cache_dtype") == dtype
 
 
 def test_files_facts_and_options() -> None:
     found = survey()
-    known = circumstances(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
+    known = of_launch(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
     assert (known.vllm_version, known.compute_cap, known.gpus, known.attention) == (
         "0.16.0",
         "12.0",
@@ -52,7 +52,13 @@ def test_files_facts_and_options() -> None:
     )
     assert known.arguments is not None and known.arguments["max_model_len"] == "131072"
     assert known.documents is not None and known.documents["config.json"]["model_type"] == "kimi_k25"
-    assert (
-        circumstances(KIMI, survey(checkpoint=NO_FILES), None, resolve.standing(KIMI, found)).documents
-        is None
-    )
+    assert of_launch(KIMI, survey(checkpoint=NO_FILES), None, resolve.standing(KIMI, found)).documents is None
+
+
+def test_what_the_host_says_is_known_of_whatever_is_launched_there() -> None:
+    found = survey()
+    host = of_host(KIMI, found, "0.16.0")
+    assert (host.kind, host.version, host.compute_cap, host.gpus) == ("vllm", "0.16.0", "12.0", 8)
+    assert host.arguments is host.attention is host.documents is None
+    launch = of_launch(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
+    assert host.over(launch) == launch.over(host) == launch

@@ -12,8 +12,11 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.facts.source import Unknown
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
+from orchestrator.patches.when import When
 from orchestrator.plan.plan import Plan, Wishes, differences, make_plan
+from orchestrator.plan.predict import may_be
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.survey.checkpoint import Checkpoint
 from orchestrator.survey.survey import Survey
@@ -208,3 +211,13 @@ def test_what_is_put_on_again_is_the_way_that_was_taken() -> None:
     (change,) = plan(survey(checkpoint=checkpoint(odd={}), journal=[record]), mine).changes
     assert (change.why, change.flags) == ("again", {})
     assert change.edits is not None and change.cost == "much"
+
+
+def test_a_window_that_cannot_be_judged_may_be_but_that_of_one_engines_version_never_for_another() -> None:
+    window = When.model_validate({**VLLM, "compute_cap": "12.*"})
+    assert may_be(window, Known(kind="vllm", compute_cap="12.0"))
+    assert may_be(window, Known(kind="vllm", version="0.16.0"))
+    assert not may_be(window, Known(kind="vllm", version="0.16.0", compute_cap="12.0"))
+    assert not may_be(window, Known(kind="vllm", compute_cap="9.0"))
+    assert not may_be(window, Known(kind="sglang", compute_cap="12.0"))
+    assert not may_be(window, Known(kind="sglang", version="0.16.0"))

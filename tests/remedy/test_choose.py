@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.diagnosis.engine import Context, Diagnosis, diagnose
+from orchestrator.diagnosis.engine import Diagnosis, diagnose
 from orchestrator.diagnosis.verdict import Remedy
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
+from orchestrator.patches.known import Known
 from orchestrator.plan.plan import Wishes, make_plan
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.remedy.choose import Decision, choose
@@ -36,7 +37,7 @@ def refused(*, argument: bytes = b"") -> Diagnosis:
         b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783]     raise",
         b"(Worker_TP4 pid=2) ERROR 02-20 21:35:07 [multiproc_executor.py:783] " + REFUSAL,
     ]
-    found = diagnose(log, grammar=GRAMMAR, context=Context(), patches=PATCHES)
+    found = diagnose(log, grammar=GRAMMAR, known=Known(), patches=PATCHES)
     assert found.finding is not None and found.finding.patch == "fp8-kv-mla"
     return found
 
@@ -119,7 +120,7 @@ def test_an_unknown_failure_has_no_remedy() -> None:
     unknown = diagnose(
         [b"Traceback (most recent call last):", b"OddError: x"],
         grammar=GRAMMAR,
-        context=Context(),
+        known=Known(),
         patches=PATCHES,
     )
     assert decide(unknown, survey()).change is None
@@ -132,7 +133,7 @@ def test_a_launch_that_was_killed_by_nobody_knows_whom_is_launched_once_more() -
     silent = diagnose(
         [b"(APIServer pid=1) INFO 02-20 21:34:40 [x.py:1] x"],
         grammar=GRAMMAR,
-        context=Context(),
+        known=Known(),
         patches=PATCHES,
     )
 
