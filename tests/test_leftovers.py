@@ -45,9 +45,14 @@ class Job:
         self.host = host
 
 
+class Reading:
+    def __init__(self, host: Host) -> None:
+        self.job = Job(host)
+
+
 class Deployment:
     def __init__(self, host: Host, error: Exception) -> None:
-        self.job = Job(host)
+        self.reading = Reading(host)
         self._error = error
 
     @names_what_lives

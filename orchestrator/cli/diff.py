@@ -11,6 +11,7 @@ from orchestrator.cli.options import SharedOptions, repairing_options, shared_op
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
     from orchestrator.plan.plan import Plan
 
 DIFFERENCES = 10
@@ -29,25 +30,25 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
     from orchestrator.cli.session import on_each_host
 
     def work(deployment: Deployment) -> int:
-        differ = show_differences(options, deployment, deployment.course().plan)
+        differ = show_differences(options, deployment.reading, deployment.reading.course().plan)
         return DIFFERENCES if exit_code and differ else 0
 
     return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
-def show_differences(options: SharedOptions, deployment: Deployment, planned: Plan) -> bool:
+def show_differences(options: SharedOptions, reading: Reading, planned: Plan) -> bool:
     """Print the diffs, the reasons beside them; gives whether there are any."""
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
 
-    changes = deployment.differences(planned)
+    changes = reading.differences(planned)
     if options.json:
         patches = [
             {"patch": change.patch.id, "why": change.why, "file": name, "diff": text}
             for change in changes
             for name, text in change.file_diffs.items()
         ]
-        click.echo(json_line({"host": deployment.job.host.name, "patches": patches}))
+        click.echo(json_line({"host": reading.job.host.name, "patches": patches}))
     for change in changes:
         click.echo(passage(f"{change.patch.id}: {change.why} ({change.evidence})"), err=True)
         if not options.json:

@@ -29,12 +29,12 @@ def history(options: SharedOptions) -> int:
     from orchestrator.report.layout import passage
 
     def work(deployment: Deployment) -> int:
-        records = redacted(deployment.history())
+        records = redacted(deployment.reading.history())
         if options.json:
             for record in records:
-                click.echo(json_line({"host": deployment.job.host.name, **record}))
+                click.echo(json_line({"host": deployment.reading.job.host.name, **record}))
             return 0
-        title = f"{deployment.job.name} on {deployment.job.host.name}"
+        title = f"{deployment.reading.job.name} on {deployment.reading.job.host.name}"
         if not records:
             click.echo(passage(f"{title}: nothing was done yet"))
             return 0

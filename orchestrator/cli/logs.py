@@ -16,6 +16,7 @@ from orchestrator.cli.options import SharedOptions, shared_options
 if TYPE_CHECKING:
     from orchestrator.engines.log_grammar import LogGrammar
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
 
 
 @click.command(epilog="Example:  deploy logs kimi-k2.5 --host 10.1.230.174 -f")
@@ -58,11 +59,11 @@ def logs(
 
     def work(deployment: Deployment) -> int:
         if explain:
-            return _explained(deployment, launch, as_json=options.json)
-        chunks = deployment.logs(launch=launch, lines=lines, follow=follow)
-        grammar = deployment.job.playbook.kind.log
+            return _explained(deployment.reading, launch, as_json=options.json)
+        chunks = deployment.reading.logs(launch=launch, lines=lines, follow=follow)
+        grammar = deployment.reading.job.playbook.kind.log
         if options.json:
-            _objects(chunks, deployment.job.host.name, grammar)
+            _objects(chunks, deployment.reading.job.host.name, grammar)
         elif as_written:
             _bytes(chunks)
         else:
@@ -72,7 +73,7 @@ def logs(
     return on_each_host(options, work, report_to=sys.stderr)
 
 
-def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> int:
+def _explained(reading: Reading, launch: int | None, *, as_json: bool) -> int:
     """Prints the diagnosis; the exit code is that of `deploy diagnose`."""
     from orchestrator.cli.diagnose import EXIT_CODES
     from orchestrator.cli.hints import packing
@@ -80,11 +81,11 @@ def _explained(deployment: Deployment, launch: int | None, *, as_json: bool) -> 
     from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
 
-    diagnosis, path = deployment.explain(launch=launch)
+    diagnosis, path = reading.explain(launch=launch)
     if as_json:
-        click.echo(json_line({"host": deployment.job.host.name, **diagnosis.model_dump(mode="json")}))
+        click.echo(json_line({"host": reading.job.host.name, **diagnosis.model_dump(mode="json")}))
     else:
-        known = len(deployment.job.wishes.patches)
+        known = len(reading.job.wishes.patches)
         write(diagnosis_lines(diagnosis, path, known=known, packing=packing(path)), sys.stdout)
     return EXIT_CODES[diagnosis.verdict]
 

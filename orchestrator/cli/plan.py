@@ -10,7 +10,7 @@ import click
 from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
 
 if TYPE_CHECKING:
-    from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
     from orchestrator.steps.course import Course
 
 
@@ -27,24 +27,25 @@ def plan(options: SharedOptions, **wishes: Any) -> int:
 
     return on_each_host(
         options,
-        lambda deployment: show_plan(options, deployment, deployment.course()),
+        lambda deployment: show_plan(options, deployment.reading, deployment.reading.course()),
         report_to=sys.stderr,
         **wishes,
     )
 
 
-def show_plan(options: SharedOptions, deployment: Deployment, planned: Course) -> int:
+def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
     """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
     from orchestrator.cli.hints import following
     from orchestrator.cli.typed import again
+    from orchestrator.loop.consents import objection
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
     from orchestrator.report.plan_text import whole
 
-    refused = deployment.objection(planned)
+    refused = objection(reading.job, planned)
     if options.json:
         whole_plan = planned.as_json()
-        asked = again(options, deployment.job.host.name)
+        asked = again(options, reading.job.host.name)
         whole_plan["refusals"] = [
             {"code": error.code, "message": error.message, "next": following(error, asked)}
             for error in planned.refusals

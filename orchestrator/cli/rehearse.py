@@ -186,7 +186,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     )
 
     def work(deployment: Deployment) -> None:
-        Deployment(replace(deployment.job, lasting=keep)).up()
+        Deployment(replace(deployment.reading.job, lasting=keep)).up()
 
     try:
         limits = Limits(ready_seconds=box.ready_seconds)

@@ -9,6 +9,7 @@ import click
 from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
+    from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
 
 
@@ -25,20 +26,20 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            planned = deployment.course("patch" if no_launch else "remediate")
+            planned = deployment.reading.course("patch" if no_launch else "remediate")
             if not planned.only_asks:
-                show_differences(options, deployment, planned.plan)
-            return show_plan(options, deployment, planned)
+                show_differences(options, deployment.reading, planned.plan)
+            return show_plan(options, deployment.reading, planned)
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():
-            deployment.job.report.emit("note", _nothing(deployment), changed=False)
+            deployment.reading.job.report.emit("note", _nothing(deployment.reading.job), changed=False)
         return 0
 
     return on_each_host(options, work, **wishes)
 
 
-def _nothing(deployment: Deployment) -> str:
-    if forced := ", ".join(deployment.job.wishes.forced):
+def _nothing(job: Job) -> str:
+    if forced := ", ".join(job.wishes.forced):
         return f"nothing to patch: the checkpoint is as {forced} leaves it"
     return "nothing to patch: no failure on record asks for it, none is certain here, no --patch given"

@@ -33,9 +33,9 @@ def revert(
     from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
-        report = deployment.job.report
+        report = deployment.reading.job.report
         if dry_run:
-            for step in deployment.taking_back(patch_id, forget=forget):
+            for step in deployment.reading.taking_back(patch_id, forget=forget):
                 (words,) = step.effects.words
                 report.emit("note", f"would {words}", patch=step.applied.patch, files=list(step.names))
             return 0

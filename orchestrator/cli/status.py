@@ -24,7 +24,7 @@ def status(options: SharedOptions) -> int:
     from orchestrator.report.status import table
 
     def work(deployment: Deployment) -> int:
-        state = redacted(deployment.status())
+        state = redacted(deployment.reading.status())
         if options.json:
             click.echo(json_line(state))
         else:

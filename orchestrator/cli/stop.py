@@ -10,6 +10,7 @@ from orchestrator.cli.options import SharedOptions, acting_options, shared_optio
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
 
 
 @click.command(epilog="Example:  deploy stop kimi-k2.5 --host 10.1.230.174")
@@ -24,21 +25,21 @@ def stop(options: SharedOptions, dry_run: bool) -> int:
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return would_stop(deployment)
+            return would_stop(deployment.reading)
         deployment.stop()
         return 0
 
     return on_each_host(options, work)
 
 
-def would_stop(deployment: Deployment) -> int:
+def would_stop(reading: Reading) -> int:
     """Say which processes a stop would end."""
-    members = deployment.ending().observed.members
+    members = reading.ending().observed.members
     for member in members:
         text = f"would end pid {member.pid} ({member.name})"
-        deployment.job.report.emit("note", text, pid=member.pid)
+        reading.job.report.emit("note", text, pid=member.pid)
     if not members:
-        deployment.job.report.emit(
+        reading.job.report.emit(
             "note", "nothing of this deployment lives; a stop would only clean shared memory"
         )
     return 0

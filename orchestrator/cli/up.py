@@ -28,7 +28,7 @@ def up(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return show_plan(options, deployment, deployment.course())
+            return show_plan(options, deployment.reading, deployment.reading.course())
         deployment.up()
         return 0
 

@@ -21,11 +21,11 @@ def verify(options: SharedOptions, deep: bool) -> int:
     from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
-        verdict = deployment.verify(deep=deep)
+        verdict = deployment.reading.verify(deep=deep)
         lines = [f"{bad.file}: {bad.why}" for bad in verdict.bad]
         lines += [f"{file.file}: patched by {file.patch}" for file in verdict.patched]
         if lines:
-            deployment.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
+            deployment.reading.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
         return 0 if verdict.whole else BROKEN
 
     return on_each_host(options, work)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from orchestrator.download.verdict import Checked, judge
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
+from orchestrator.loop.acting import Acting
+from orchestrator.loop.consents import permit
 from orchestrator.loop.healthy import tell_healthy
 from orchestrator.loop.leftovers import names_what_lives
-from orchestrator.loop.repair import Repairing
+from orchestrator.loop.lock import Lock
+from orchestrator.loop.reading import Reading
+from orchestrator.loop.repair import Repair
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal
 from orchestrator.report.plan_text import summary
@@ -16,8 +23,11 @@ from orchestrator.steps.patch import PatchStep
 from orchestrator.steps.step import Onward
 
 
-class Deployment(Repairing):
+class Deployment:
     """One playbook on one host, as the verbs act on it."""
+
+    def __init__(self, job: Job) -> None:
+        self.reading = Reading(job)
 
     @names_what_lives
     def up(self) -> None:
@@ -35,59 +45,62 @@ class Deployment(Repairing):
         self._bring_up("restart", "restarting")
 
     def _bring_up(self, goal: Goal, doing: str) -> None:
-        planned = self.course(goal)
+        planned = self.reading.course(goal)
         begin: Onward | None = None
         if planned.refusals:
             raise planned.refusals[0]
         if planned.only_asks and isinstance(planned.steps[0], Confirm):
-            if self._do(planned.steps, _no_lock) == "done":
+            if Acting(self.reading, _no_lock).do(planned.steps) == "done":
                 self._tell(planned)
                 return
             begin = "follow"
-            planned = course(self.job, planned.plan, goal, begin)
-        asked = self.job
-        self._permit(planned)
+            planned = course(self.reading.job, planned.plan, goal, begin)
+        job = self.reading.job
+        permit(self.reading, planned)
         if goal == "up":
             self._show_plan(planned)
         with self._lock(doing) as lock:
-            if begin is not None or not self._stands(planned, asked, lock):
-                planned = self.course(goal, begin)
-            ended = self._until_healthy(planned, lock)
-        self._tell(ended)
+            if begin is not None or not self._stands(planned, job, lock):
+                planned = self.reading.course(goal, begin)
+            end = Repair(Acting(self.reading, lock.require), lock).until_healthy(planned)
+        self._tell(end)
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
-        planned = self.course("patch")
-        self._require_readable(planned.plan.survey)
-        asked = self.job
-        self._permit(planned)
+        reading = self.reading
+        planned = reading.course("patch")
+        reading.require_readable(planned.plan.survey)
+        job = reading.job
+        permit(reading, planned)
         if not planned.plan.changes:
-            self._require_config(planned.plan.survey)
+            reading.require_config(planned.plan.survey)
         with self._lock("patching") as lock:
-            if not self._stands(planned, asked, lock):
-                planned = self.course("patch")
-                self._permit(planned)
+            if not self._stands(planned, job, lock):
+                planned = reading.course("patch")
+                permit(reading, planned)
             *looking, _ = planned.steps
             plan, cause = planned.plan, ""
             changes = {change.patch.id: change for change in plan.changes}
-            failure = self._do(looking, lock.require)
+            acting = Acting(reading, lock.require)
+            failure = acting.do(looking)
             if isinstance(failure, Failure):
-                decision = self._decide(plan, failure, "patch", lock)
+                repair = Repair(acting, lock)
+                decision = repair.decide(plan, failure, "patch")
                 cause = failure.cause
                 if decision.change is not None and decision.change.sets_something:
-                    self._consents(self._not_given(decision.change))
+                    repair.have_consents(decision.change)
                     changes.setdefault(decision.change.patch.id, decision.change)
                 elif not changes and not decision.pending:
-                    raise self._no_remedy(failure, decision)
-            self._do([PatchStep(plan, tuple(changes.values()), cause)], lock.require)
+                    raise repair.no_remedy(failure, decision)
+            acting.do([PatchStep(plan, tuple(changes.values()), cause)])
         return tuple(changes.values())
 
     def stop(self) -> None:
         """End the launch with everything that belongs to it."""
-        ending = self.ending()
+        ending = self.reading.ending()
         with self._lock("stopping") as lock:
-            self._do([ending], lock.require)
+            Acting(self.reading, lock.require).do([ending])
 
     def revert(self, patch_id: str | None, *, forget: bool = False) -> tuple[str, ...]:
         """Put back the original bytes, newest patch first; gives the patches taken back.
@@ -95,30 +108,39 @@ class Deployment(Repairing):
         `forget` leaves the files as they are and takes the patches out of force all the same.
         """
         with self._lock("reverting") as lock:
-            steps = self.taking_back(patch_id, forget=forget)
-            self._do(steps, lock.require)
+            steps = self.reading.taking_back(patch_id, forget=forget)
+            Acting(self.reading, lock.require).do(steps)
         return tuple(step.applied.patch for step in steps)
 
-    def verify(self, *, deep: bool) -> Checked:
-        """Judge the checkpoint's files without network."""
-        return judge(self.job, self._survey(), deep=deep)
+    @contextmanager
+    def _lock(self, doing: str) -> Iterator[Lock]:
+        self.reading.look()
+        with ExitStack() as held:
+            with self.reading.job.report.wait("lock", "for the word that nobody else deploys this here"):
+                lock = held.enter_context(Lock(self.reading.job, doing))
+            yield lock
+
+    def _stands(self, planned: Course, job: Job, lock: Lock) -> bool:
+        """Whether what was planned before the lock was taken is still what is to be done: nobody deployed in between, and
+        no person took their time over a consent, which also changes what is planned (`job`: as it was then)."""
+        return self.reading.job is job and lock.free_since(planned.plan.survey.observed.turn)
 
     def _show_plan(self, planned: Course) -> None:
-        self.job.report.emit("plan", "\n".join(summary(planned.plan)), **planned.as_json())
+        report = self.reading.job.report
+        report.emit("plan", "\n".join(summary(planned.plan)), **planned.as_json())
         for warning in planned.plan.warnings:
-            self.job.report.emit("warning", warning)
+            report.emit("warning", warning)
 
-    def _tell(self, ended: Course) -> None:
+    def _tell(self, end: Course) -> None:
         """The closing lines. A launch that was found in place and stays may differ from what is asked for now."""
-        first = ended.steps[0]
+        job, first = self.reading.job, end.steps[0]
         if isinstance(first, Confirm):
             for difference in first.differences:
-                self.job.report.emit(
+                job.report.emit(
                     "warning",
-                    f"the running launch differs: {difference}; {self.job.command('restart')} applies it",
+                    f"the running launch differs: {difference}; {job.command('restart')} applies it",
                 )
-        running = ended.plan.survey.observed.endpoint if ended.only_asks else None
-        tell_healthy(self.job, running=running)
+        tell_healthy(job, running=end.plan.survey.observed.endpoint if end.only_asks else None)
 
 
 def _no_lock() -> None:

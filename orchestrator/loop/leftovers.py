@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from orchestrator.base.errors import DeployError, HostError, Locked, UsageError
+from orchestrator.loop.reading import Reading
 from orchestrator.programs.ask import ask
 from orchestrator.programs.leftovers import Leftovers
 
-if TYPE_CHECKING:
-    from orchestrator.loop.reading import Reading
 
-R = TypeVar("R", bound="Reading")
+class Read(Protocol):
+    """What has a reading of the launch in question."""
+
+    reading: Reading
+
+
+D = TypeVar("D", bound=Read)
 T = TypeVar("T")
 
 UNASKED = ("connection_lost", "deadline")
 """Errors after which the host is not asked again: it does not answer."""
 
 
-def names_what_lives(verb: Callable[[R], T]) -> Callable[[R], T]:
+def names_what_lives(verb: Callable[[D], T]) -> Callable[[D], T]:
     """Let the error with which a verb leaves say what lives on (`left` of it)."""
 
     @functools.wraps(verb)
-    def carried_out(deployment: R) -> T:
+    def carried_out(deployment: D) -> T:
         try:
             return verb(deployment)
         except DeployError as error:
@@ -47,10 +52,11 @@ def _is_silent(error: DeployError) -> bool:
     return isinstance(error, (UsageError, Locked)) or (isinstance(error, HostError) and error.code in UNASKED)
 
 
-def _left(deployment: Reading) -> dict[str, Any] | None:
+def _left(deployment: Read) -> dict[str, Any] | None:
     """What lives."""
+    job = deployment.reading.job
     try:
-        living = ask(deployment.job.host, Leftovers(instance=deployment.job.name))
+        living = ask(job.host, Leftovers(instance=job.name))
     except DeployError:  # what led here says more
         return None
     return living.as_json() if living else None

@@ -1,4 +1,4 @@
-"""What can be asked of a deployment without changing anything on its host?"""
+"""What can be asked of a deployment on one host without changing anything there?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from orchestrator.base.errors import CheckpointError, UsageError
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.download.verdict import Checked, judge
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
@@ -26,7 +27,8 @@ from orchestrator.steps.step import Onward
 from orchestrator.survey.journal import History, was_healthy
 from orchestrator.survey.observed import Observed, observe
 from orchestrator.survey.status import describe
-from orchestrator.survey.survey import Survey, survey
+from orchestrator.survey.survey import Survey
+from orchestrator.survey.survey import survey as survey_of
 
 DEADLINE_SECONDS = 30.0
 """How long one program on the host may take to answer (`Host.script`)."""
@@ -38,34 +40,34 @@ class Reading:
 
     def __init__(self, job: Job) -> None:
         self.job = job
+        """As it was asked for, with the consents that the person gave meanwhile."""
         self._facts: Facts | None = None
         self._looked = False
-        """Whether a program was run on the host: the first settles by which python all are run."""
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
-        return course(self.job, self._plan(self._survey(), goal), goal, begin)
+        return course(self.job, self.plan(goal), goal, begin)
 
     def differences(self, plan: Plan) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command."""
-        self._require_readable(plan.survey)
+        self.require_readable(plan.survey)
         changes = differences(plan, self.job.wishes.allowed)
         if not changes:
-            self._require_config(plan.survey)
+            self.require_config(plan.survey)
         return changes
 
     def status(self) -> dict[str, Any]:
         """How the deployment is now; reads only."""
-        return describe(self.job.host.name, self.job.playbook, *self._observe())
+        return describe(self.job.host.name, self.job.playbook, *self.observe())
 
     def history(self) -> tuple[Mapping[str, Any], ...]:
         """What was done on this machine, oldest first: the journal's records; reads only."""
-        observed, _ = self._observe()
+        observed, _ = self.observe()
         return observed.journal
 
     def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> Iterator[bytes]:
         """The log of a launch, byte for byte; reads only."""
-        observed, _ = self._observe(launch)
+        observed, _ = self.observe(launch)
         log = self._log_of(observed, launch)
         start = "+1" if lines is None else str(lines)
         stream = self.job.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log.path])
@@ -79,12 +81,12 @@ class Reading:
 
         What the host knows (versions, cards, the command, how long the log has been silent) goes into it.
         """
-        found = self._survey()
-        observed = found.observed if launch is None else self._observe(launch)[0]
+        survey = self.survey()
+        observed = survey.observed if launch is None else self.observe(launch)[0]
         log = self._log_of(observed, launch)
         command = (observed.command or {}).get("argv") or ()
         known = replace(
-            of_host(self.job.playbook, found, self.job.wishes.version(found)),
+            of_host(self.job.playbook, survey, self.job.wishes.version(survey)),
             idle_seconds=log.silent_seconds if observed.alive else None,
             arguments=arguments_of(tuple(command)) if command else None,
             ended=not observed.alive and of_its_own(observed.exit_code),
@@ -112,7 +114,7 @@ class Reading:
 
     def ending(self) -> Clean:
         """What `stop` would end; reads only."""
-        observed, _ = self._observe()
+        observed, _ = self.observe()
         return Clean(observed, by_person=True)
 
     def taking_back(self, patch_id: str | None, *, forget: bool = False) -> tuple[Revert, ...]:
@@ -120,7 +122,7 @@ class Reading:
 
         Raises UsageError("patch_not_in_force") for a patch that is not in force.
         """
-        _, history = self._observe()
+        _, history = self.observe()
         chosen = [applied for applied in reversed(history.applied) if patch_id in (None, applied.patch)]
         if patch_id is not None and not chosen:
             there = ", ".join(applied.patch for applied in history.applied) or "none"
@@ -130,46 +132,59 @@ class Reading:
             )
         return tuple(Revert(applied, forget=forget) for applied in chosen)
 
-    def _require_readable(self, found: Survey) -> None:
-        if found.checkpoint.unusable:
-            what = ", ".join(f"{name} {why}" for name, why in found.checkpoint.unusable.items())
+    def verify(self, *, deep: bool) -> Checked:
+        """Judge the checkpoint's files without network; reads only."""
+        return judge(self.job, self.survey(), deep=deep)
+
+    def require_readable(self, survey: Survey) -> None:
+        """Raise where a config file cannot be read."""
+        if survey.checkpoint.unusable:
+            what = ", ".join(f"{name} {why}" for name, why in survey.checkpoint.unusable.items())
             raise CheckpointError(
                 "config_broken",
-                f"{self.job.host.name}: in {found.checkpoint.folder} {what}",
+                f"{self.job.host.name}: in {survey.checkpoint.folder} {what}",
             )
 
-    def _require_config(self, found: Survey) -> None:
+    def require_config(self, survey: Survey) -> None:
         """Where nothing was found to be changed: that there is something in which it was looked for."""
-        if "config.json" not in found.checkpoint.configs:
+        if "config.json" not in survey.checkpoint.configs:
             raise CheckpointError(
                 "config_missing",
-                f"{self.job.host.name}: there is no config.json in {found.checkpoint.folder}",
+                f"{self.job.host.name}: there is no config.json in {survey.checkpoint.folder}",
             )
 
-    def _survey(self) -> Survey:
+    def survey(self) -> Survey:
         """How things stand now; the facts of the host are read once."""
         what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
         with self.job.report.wait("look at", what, limit=SURVEY_SECONDS):
-            found = survey(self.job.host, self.job.playbook, facts=self._facts)
-        self._facts, self._looked = found.facts, True
-        return found
+            survey = survey_of(self.job.host, self.job.playbook, facts=self._facts)
+        self._facts, self._looked = survey.facts, True
+        return survey
 
-    def _observe(self, launch: int | None = None) -> tuple[Observed, History]:
+    def observe(self, launch: int | None = None) -> tuple[Observed, History]:
+        """The last launch, or this one, and what was done before."""
         with self.job.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
-            seen = observe(self.job.host, self.job.playbook, launch)
+            observed = observe(self.job.host, self.job.playbook, launch)
         self._looked = True
-        return seen
+        return observed
 
-    def _plan(self, found: Survey, goal: Goal = "up") -> Plan:
-        with self._located(found):
-            return make_plan(self.job.host.name, self.job.playbook, found, self.job.wishes, goal=goal)
+    def look(self) -> None:
+        """Make sure that a program was run on the host: the first settles by which python all are run."""
+        if not self._looked:
+            self.observe()
+
+    def plan(self, goal: Goal = "up") -> Plan:
+        """What would be launched, by how things stand now."""
+        survey = self.survey()
+        with self.located(survey):
+            return make_plan(self.job.host.name, self.job.playbook, survey, self.job.wishes, goal=goal)
 
     @contextmanager
-    def _located(self, found: Survey) -> Iterator[None]:
+    def located(self, survey: Survey) -> Iterator[None]:
         """Planning is pure: what it says of a config file in which no edit can be planned lacks the place."""
         try:
             yield
         except CheckpointError as error:
-            where = f"{self.job.host.name}: in {found.checkpoint.folder} {error.message}"
-            look = f"less {shlex.quote(found.checkpoint.folder)}/*config.json  # on {self.job.host.name}"
+            where = f"{self.job.host.name}: in {survey.checkpoint.folder} {error.message}"
+            look = f"less {shlex.quote(survey.checkpoint.folder)}/*config.json  # on {self.job.host.name}"
             raise CheckpointError(error.code, where, next_command=error.next_command or look) from error

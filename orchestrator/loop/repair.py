@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.base.errors import DeployError
 from orchestrator.launch.failure import Failure, GpuBusy, no_remedy
 from orchestrator.loop.acting import Acting
+from orchestrator.loop.consents import have
 from orchestrator.loop.lock import Lock
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal, Plan
@@ -20,76 +21,93 @@ from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Step
 
 
-class Repairing(Acting):
-    """A playbook on a host whose failed launches are repaired."""
+class Repair:
+    """Failed launches of a playbook on a host, repaired."""
 
-    def _until_healthy(self, course: Course, lock: Lock) -> Course:
+    def __init__(self, acting: Acting, lock: Lock) -> None:
+        self._acting = acting
+        self._reading = acting.reading
+        self._lock = lock
+
+    def until_healthy(self, course: Course) -> Course:
         """Carry a list out, and repair what fails, until a completion comes out; gives the list that ended so."""
         old = course.plan.survey.observed.launch
         # nothing may be left to do about an old failure, and a person may have done it
-        anyway = course.goal == "up" and unanswered(self.job, course.plan)
-        ended = self._carry_out(course, lock)
-        while isinstance(ended, Failure):
-            lock.doing(f"repairing launch {ended.launch}")
-            self._repair(ended, course.goal, lock, launch_anyway=anyway and ended.launch == old)
+        anyway = course.goal == "up" and unanswered(self._reading.job, course.plan)
+        end = self._acting.carry_out(course)
+        while isinstance(end, Failure):
+            self._lock.doing(f"repairing launch {end.launch}")
+            self.repair(end, course.goal, launch_anyway=anyway and end.launch == old)
             anyway = False
-            ended = self._carry_out(self.course(course.goal, "launch"), lock)
-        return ended
+            end = self._acting.carry_out(self._reading.course(course.goal, "launch"))
+        return end
 
-    def _repair(self, failure: Failure, goal: Goal, lock: Lock, *, launch_anyway: bool) -> None:
+    def repair(self, failure: Failure, goal: Goal, *, launch_anyway: bool) -> None:
         """What the remedy asks for before the next launch; raises where there is none."""
-        plan = self._plan(self._survey(), goal)
-        decision = self._decide(plan, failure, goal, lock)
+        plan = self._reading.plan(goal)
+        decision = self.decide(plan, failure, goal)
         change = decision.change
         if change is None and not decision.pending and not launch_anyway:
-            raise self._no_remedy(failure, decision)
-        if error := spent(self.job, plan.survey.history):
+            raise self.no_remedy(failure, decision)
+        if error := spent(self._reading.job, plan.survey.history):
             raise error
         if change is None:
             return
-        self._consents(self._not_given(change))
+        self.have_consents(change)
         try:
-            self._do(_before(plan, change, failure.launch), lock.require)
+            self._acting.do(_before(plan, change, failure.launch))
         except GpuBusy as busy:
             self._tell_finding(failure, Decision(None, busy.short.advice), host=busy.short.sentence)
             raise
         if change.redownloads:
-            self._carry_out(self.course("fetch"), lock)
-        self._do([PatchStep(plan, (change,), failure.cause)], lock.require)
+            self._acting.carry_out(self._reading.course("fetch"))
+        self._acting.do([PatchStep(plan, (change,), failure.cause)])
 
-    def _decide(self, plan: Plan, failure: Failure, goal: Goal, lock: Lock) -> Decision:
-        with self._located(plan.survey):
+    def decide(self, plan: Plan, failure: Failure, goal: Goal) -> Decision:
+        """What answers a failure, told; a patch that did not help is taken back."""
+        job = self._reading.job
+        with self._reading.located(plan.survey):
             decision = choose(
                 failure.diagnosis,
                 plan,
                 plan.survey,
-                self.job.wishes,
+                job.wishes,
                 launch=failure.launch,
-                downloads=self.job.command("up") if goal in ("remediate", "patch") else None,
+                downloads=job.command("up") if goal in ("remediate", "patch") else None,
                 from_outside=failure.from_outside,
             )
         self._tell_finding(failure, decision, host=failure.known)
         if decision.revert is not None:
-            self._do([Revert(decision.revert, by_person=False)], lock.require)
+            self._acting.do([Revert(decision.revert, by_person=False)])
         return decision
 
-    def _not_given(self, change: Change) -> dict[str, str]:
-        """The consents that a remedy asks for by itself and nobody gave."""
-        return {consent: change.patch.id for consent in change.consents if consent not in self.job.consents}
+    def have_consents(self, change: Change) -> None:
+        """Have the consents that a remedy asks for by itself and nobody gave."""
+        given = self._reading.job.consents
+        have(
+            self._reading,
+            {consent: change.patch.id for consent in change.consents if consent not in given},
+        )
+
+    def no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
+        """The error of a failure about which nothing is left to be done."""
+        reason = decision.reason or "What a person can do is told with the finding"
+        return no_remedy(failure, reason, host=self._reading.job.host.name)
 
     def _tell_finding(self, failure: Failure, decision: Decision, *, host: str) -> None:
         """The panel of a failure; `host` is what the host knows beside the log."""
+        job = self._reading.job
         words = finding(
             failure.diagnosis,
             decision,
             launch=failure.launch,
-            log_name=self.job.playbook.kind.log_name,
-            known=len(self.job.wishes.patches),
+            log_name=job.playbook.kind.log_name,
+            known=len(job.wishes.patches),
             bundle=failure.bundle,
             host=host,
         )
         diff = decision.change.diff if decision.change else None
-        self.job.report.emit(
+        job.report.emit(
             "finding",
             panel_text(words, diff or ""),
             step=f"launch {failure.launch}",
@@ -98,10 +116,6 @@ class Repairing(Acting):
             diff=diff,
             panel=words,
         )
-
-    def _no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
-        reason = decision.reason or "What a person can do is told with the finding"
-        return no_remedy(failure, reason, host=self.job.host.name)
 
 
 def _before(plan: Plan, change: Change, launch: int) -> list[Step]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
@@ -13,11 +12,12 @@ from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
-from orchestrator.plan.plan import Wishes, make_plan
-from orchestrator.steps.course import Course, course
+from orchestrator.loop.reading import Reading
+from orchestrator.plan.plan import make_plan
+from orchestrator.steps.course import Course
 from orchestrator.steps.step import Effects, Onward, Step, Work
-from tests.jobs import PATCHES, job
-from tests.surveys import MEMBER, NEVER_LAUNCHED, listener, survey
+from tests.jobs import job
+from tests.surveys import survey
 
 FAILED = Failure(1, Seen("exited"), Diagnosis(verdict="unknown_fault"))
 
@@ -39,7 +39,7 @@ class Named(Step):
         return self.came
 
 
-class Alone(Acting):
+class Planned(Reading):
     """What is planned on the way is given, not surveyed."""
 
     def __init__(self, asked: Job, *onward: Course) -> None:
@@ -52,45 +52,41 @@ class Alone(Acting):
         return self.onward.pop(0)
 
 
-class Held:
-    require: Callable[[], None] = staticmethod(lambda: None)
-
-
 def steps(*named: Step) -> Course:
     found = survey()
     return Course("up", make_plan("gpu7", job().playbook, found, job().wishes), named, (), {})
 
 
-def carry_out(acting: Acting, planned: Course) -> Failure | Course:
-    return acting._carry_out(planned, Held())  # type: ignore[arg-type]
+def carry_out(reading: Reading, planned: Course) -> Failure | Course:
+    return Acting(reading, lambda: None).carry_out(planned)
 
 
 def test_all_steps_are_done_in_order() -> None:
     done: list[str] = []
     planned = steps(Named(done, "a"), Named(done, "b"))
-    assert carry_out(Alone(job()), planned) is planned
+    assert carry_out(Planned(job()), planned) is planned
     assert done == ["a", "b"]
 
 
 def test_a_failure_ends_the_list() -> None:
     done: list[str] = []
     planned = steps(Named(done, "a", FAILED), Named(done, "b"))
-    assert carry_out(Alone(job()), planned) is FAILED
+    assert carry_out(Planned(job()), planned) is FAILED
     assert done == ["a"]
 
 
 def test_a_step_that_changed_something_leaves_the_rest_to_be_planned_anew() -> None:
     done: list[str] = []
     rest = steps(Named(done, "c"))
-    acting = Alone(job(), rest)
-    assert carry_out(acting, steps(Named(done, "a", "verify"), Named(done, "b"))) is rest
-    assert (done, acting.begun) == (["a", "c"], ["verify"])
+    reading = Planned(job(), rest)
+    assert carry_out(reading, steps(Named(done, "a", "verify"), Named(done, "b"))) is rest
+    assert (done, reading.begun) == (["a", "c"], ["verify"])
 
 
 def test_where_nothing_is_left_to_do_the_list_ends() -> None:
     done: list[str] = []
     planned = steps(Named(done, "a", "done"), Named(done, "b"))
-    assert carry_out(Alone(job()), planned) is planned
+    assert carry_out(Planned(job()), planned) is planned
     assert done == ["a"]
 
 
@@ -98,47 +94,5 @@ def test_what_is_planned_on_the_way_may_be_refused() -> None:
     done: list[str] = []
     refused = replace(steps(Named(done, "c")), refusals=(PreflightRefused("gpus_missing", "x"),))
     with pytest.raises(PreflightRefused, match="x"):
-        carry_out(Alone(job(), refused), steps(Named(done, "a", "fetch")))
+        carry_out(Planned(job(), refused), steps(Named(done, "a", "fetch")))
     assert done == ["a"]
-
-
-def without_consents(**more: object) -> Job:
-    asked = job(wishes=Wishes(patches=PATCHES), **more)
-    return replace(asked, playbook=asked.playbook.model_copy(update={"consents": ()}))
-
-
-def planned_for(asked: Job) -> Course:
-    return course(asked, make_plan("gpu7", asked.playbook, survey(), asked.wishes), "up")
-
-
-def test_a_missing_consent_keeps_a_run_from_it_where_nobody_can_be_asked() -> None:
-    asked = without_consents()
-    planned = planned_for(asked)
-    error = Acting(asked).objection(planned)
-    assert error is not None
-    assert (error.code, error.exit_code) == ("consent_missing", 4)
-    assert error.known["consent"] == next(iter(planned.lacking))
-    asked = without_consents(ask=lambda question: True)
-    assert Acting(asked).objection(planned_for(asked)) is None
-
-
-def test_a_consent_that_a_person_gives_makes_what_was_planned_old() -> None:
-    asked = without_consents(ask=lambda question: True)
-    acting, planned = Acting(asked), planned_for(asked)
-    acting._permit(planned)
-    assert set(acting.job.consents) == {"trust-remote-code", "listen-openly"}
-
-    class Free(Held):
-        def free_since(self, seen: str | None) -> bool:
-            return True
-
-    assert not acting._stands(planned, asked, Free())  # type: ignore[arg-type]
-    assert acting._stands(planned, acting.job, Free())  # type: ignore[arg-type]
-
-
-def test_a_shared_port_is_an_objection() -> None:
-    shared = replace(NEVER_LAUNCHED, launch=1, members=(MEMBER,), listener=listener(pid=2))
-    plan = make_plan("gpu7", job().playbook, survey(observed=shared), job().wishes)
-    error = Acting(job()).objection(course(job(), plan, "up"))
-    assert error is not None
-    assert error.code == "port_shared"

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.base.errors import PreflightRefused
 from orchestrator.loop.deployment import Deployment
+from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import make_plan
 from orchestrator.steps.course import Course, course
 from tests.jobs import job
@@ -27,7 +28,7 @@ class Changed:
         raise AssertionError("something was done")
 
 
-class Twice(Deployment):
+class Planned(Reading):
     """What is planned before the lock and under it is given, not surveyed."""
 
     courses: list[Course]
@@ -35,6 +36,8 @@ class Twice(Deployment):
     def course(self, *_: Any) -> Course:
         return self.courses.pop(0)
 
+
+class Locked(Deployment):
     @contextmanager
     def _lock(self, doing: str) -> Iterator[Any]:
         yield Changed()
@@ -43,11 +46,26 @@ class Twice(Deployment):
 def test_a_patch_that_is_planned_under_the_lock_needs_its_consents_too() -> None:
     asked = job()
     planned = course(asked, make_plan("gpu7", asked.playbook, survey(), asked.wishes), "patch")
-    deployment = Twice(asked)
-    deployment.courses = [
+    deployment = Locked(asked)
+    deployment.reading = Planned(asked)
+    deployment.reading.courses = [
         replace(planned, lacking={}),
         replace(planned, lacking={"foreign-folder": "it belongs to uid 7"}),
     ]
     with pytest.raises(PreflightRefused, match="foreign-folder") as raised:
         deployment.patch_only()
     assert raised.value.code == "consent_missing"
+
+
+class Free:
+    def free_since(self, turn: str) -> bool:
+        return True
+
+
+def test_a_consent_that_was_given_before_the_lock_makes_what_was_planned_old() -> None:
+    deployment = Deployment(job())
+    asked = deployment.reading.job
+    planned = course(asked, make_plan("gpu7", asked.playbook, survey(), asked.wishes), "up")
+    assert deployment._stands(planned, asked, Free())  # type: ignore[arg-type]
+    deployment.reading.job = asked.allowing("listen-openly")
+    assert not deployment._stands(planned, asked, Free())  # type: ignore[arg-type]

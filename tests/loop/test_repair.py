@@ -12,7 +12,9 @@ from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
-from orchestrator.loop.repair import Repairing, _before
+from orchestrator.loop.acting import Acting
+from orchestrator.loop.reading import Reading
+from orchestrator.loop.repair import Repair, _before
 from orchestrator.plan.change import Change
 from orchestrator.steps.course import Course, course
 from orchestrator.survey.survey import Survey
@@ -33,44 +35,52 @@ class Held:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def require(self) -> None: ...
-
     def doing(self, what: str) -> None:
         self.told.append(what)
 
 
-class Failing(Repairing):
-    """Its lists fail so often before one ends well."""
+class Surveyed(Reading):
+    """What is seen is given."""
 
-    def __init__(self, asked: Job, found: Survey, *failures: Failure) -> None:
+    def __init__(self, asked: Job, found: Survey) -> None:
         super().__init__(asked)
         self.found = found
-        self.failures = list(failures)
-        self.repaired: list[tuple[int, bool]] = []
 
-    def _survey(self) -> Survey:
+    def survey(self) -> Survey:
         return self.found
 
-    def _carry_out(self, course: Course, lock: Any) -> Failure | Course:
+
+class Failing(Acting):
+    """Its lists fail so often before one ends well."""
+
+    def __init__(self, reading: Reading, *failures: Failure) -> None:
+        super().__init__(reading, lambda: None)
+        self.failures = list(failures)
+
+    def carry_out(self, course: Course) -> Failure | Course:
         return self.failures.pop(0) if self.failures else course
 
 
-class Counting(Failing):
-    def _repair(self, failure: Failure, goal: Any, lock: Any, *, launch_anyway: bool) -> None:
+class Counting(Repair):
+    repaired: list[tuple[int, bool]]
+
+    def repair(self, failure: Failure, goal: Any, *, launch_anyway: bool) -> None:
         self.repaired.append((failure.launch, launch_anyway))
 
 
 def test_every_failure_is_repaired_until_a_list_ends_well() -> None:
     held, asked = Held(), job()
-    failing = Counting(asked, survey(), failure(1), failure(2))
-    ended = failing._until_healthy(course(asked, plan(), "up"), held)  # type: ignore[arg-type]
+    failing = Counting(Failing(Surveyed(asked, survey()), failure(1), failure(2)), held)  # type: ignore[arg-type]
+    failing.repaired = []
+    ended = failing.until_healthy(course(asked, plan(), "up"))
     assert [step.name for step in ended.steps] == ["patch", "launch", "watch", "smoke"]
     assert failing.repaired == [(1, False), (2, False)]
     assert held.told == ["repairing launch 1", "repairing launch 2"]
 
 
 def repair(found: Survey, asked: Job, *, launch_anyway: bool = False) -> None:
-    Failing(asked, found)._repair(failure(), "up", Held(), launch_anyway=launch_anyway)  # type: ignore[arg-type]
+    acting = Failing(Surveyed(asked, found))
+    Repair(acting, Held()).repair(failure(), "up", launch_anyway=launch_anyway)  # type: ignore[arg-type]
 
 
 def test_a_failure_that_no_patch_knows_is_the_end_and_is_told() -> None:
