@@ -172,7 +172,8 @@ class BackendRefusal:
 
 @dataclass(frozen=True)
 class LogGrammar:
-    """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text."""
+    """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text, `brief` says in few words a
+    long cause of which the engine knows what decides it (None or "" of any other)."""
 
     kind: str
     records: Records
@@ -182,3 +183,4 @@ class LogGrammar:
     failures: Failures
     pulse: Pulse
     refusal: Callable[[str], BackendRefusal | None] = lambda _text: None
+    brief: Callable[[str], str | None] = lambda _text: None

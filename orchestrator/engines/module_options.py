@@ -95,7 +95,7 @@ class ModuleOptions(Options):
 
     @property
     def kv_dtype(self) -> str | None:
-        dtype = self.texts.get(self.kv_dtype_option.replace("-", "_"), "auto")
+        dtype = self.texts.get(self.kv_dtype_setting, "auto")
         return None if dtype == "auto" else dtype
 
     def taking(self, share: float) -> Self:

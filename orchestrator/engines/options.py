@@ -137,6 +137,11 @@ class Options(ABC):
     def kv_dtype(self) -> str | None:
         """What the KV cache is to be stored as; None where the checkpoint decides."""
 
+    @property
+    def kv_dtype_setting(self) -> str:
+        """The same as a log names it."""
+        return self.kv_dtype_option.replace("-", "_")
+
     @abstractmethod
     def memory_share(self, version: str | None) -> float:
         """The share of each card that the engine takes."""

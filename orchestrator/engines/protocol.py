@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.options import Options, Wanted
@@ -19,6 +20,18 @@ class Probes:
 
     health_path: str
     counter: str
+
+
+@dataclass(frozen=True)
+class CacheType:
+    """What the KV cache is stored as where no option says so: the checkpoint's config files decide.
+
+    `declared` is what they come to, of the files (with a config.json) as JSON says them and a version of the engine: "auto"
+    is the model's own dtype. `members`: what the members of those files are called that decide it.
+    """
+
+    declared: Callable[[Mapping[str, Mapping[str, Any]], str], str] = lambda _documents, _version: "auto"
+    members: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -41,4 +54,5 @@ class Engine:
     log_name: str
     log: LogGrammar
     footprint: Footprint
+    cache_type: CacheType = CacheType()
     patience: str | None = None

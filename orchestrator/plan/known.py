@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
 from orchestrator.engines.options import Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches.known import Known
@@ -32,7 +31,7 @@ def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: 
     stated = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
     return replace(
         of_host(playbook, survey, version),
-        engine={"kv_cache_dtype": kv_dtype(playbook, configs, version, options)} if stated else {},
+        engine={options.kv_dtype_setting: kv_dtype(playbook, configs, version, options)} if stated else {},
         arguments=options.texts,
         attention=attention(playbook, configs),
         documents=documents(configs) if CONFIG in configs else None,
@@ -45,7 +44,7 @@ def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | No
         return options.kv_dtype
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
-    return resolved_kv_dtype(configs, version) if version else "auto"
+    return playbook.kind.cache_type.declared(documents(configs), version) if version else "auto"
 
 
 def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.checkpoint import architecture
-from orchestrator.checkpoint.kv_quantisation import decides_kv_dtype
 from orchestrator.engines import sizing
 from orchestrator.engines.options import Options
 from orchestrator.facts import gpu_processes, machine
@@ -74,7 +73,8 @@ def fit(
     for change in changes:
         configs.update(change.edits.after if change.edits else {})
     dtype = kv_dtype(playbook, configs, version, options)
-    if any(decides_kv_dtype(edit.path) for change in changes for edit in change.pending):
+    deciding = playbook.kind.cache_type.members
+    if any(edit.path.rpartition("/")[2] in deciding for change in changes for edit in change.pending):
         dtype = "auto"
     return sizing.fit(
         memory_gib=sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards]),

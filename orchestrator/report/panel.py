@@ -17,8 +17,6 @@ INDENT = 6
 HEAD = 12
 LONGEST_CAUSE = 400
 """Characters of a root cause that are shown, six or seven lines; all of it is in the log and in --json."""
-HARDWARE = "compute capability not supported"
-"""A backend that this card will never run says nothing about the configuration."""
 LONGEST_DIFF = 24
 """Changed lines that are shown; `deploy diff` shows all of them."""
 
@@ -101,17 +99,11 @@ def condensed(cause: str) -> str:
     cause = redact(cause)  # before it is cut: half a secret has no form
     if len(cause) <= LONGEST_CAUSE:
         return cause
-    refusal = registry.get(registry.USUAL).log.refusal(cause)
-    if refusal is None or not refusal.config:
-        tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1]
-        return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"
-    wrong = {name: reasons for name, reasons in refusal.reasons.items() if HARDWARE not in reasons}
-    nearest = min((len(reasons) for reasons in wrong.values()), default=0)
-    close = [f"{name}: [{', '.join(why)}]" for name, why in wrong.items() if len(why) == nearest]
-    objected = {reason.removesuffix(" not supported") for why in wrong.values() for reason in why}
-    values = [f"{key}={value}" for key, value in refusal.config.items() if key in objected]
-    head, _, _ = cause.partition(" with ")
-    return " ... ".join([head, *values, *close])
+    for kind in registry.kinds():
+        if brief := registry.get(kind).log.brief(cause):
+            return brief
+    tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1]
+    return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"
 
 
 def _row(head: str, text: str, role: Style = "") -> list[StyledLine]:

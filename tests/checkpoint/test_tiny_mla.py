@@ -8,7 +8,8 @@ from pathlib import Path
 import safetensors
 
 from orchestrator.checkpoint.architecture import read
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.vllm.kv_cache import resolved
 from tests import tiny_mla
 from tests.kv_edits import plan_edits
 
@@ -29,10 +30,10 @@ def test_it_is_mla_and_asks_for_an_fp8_kv_cache_until_patched(tmp_path: Path) ->
     folder = tiny_mla.make(tmp_path / "tiny")
     files = {name: (folder / name).read_bytes() for name in ("config.json", "hf_quant_config.json")}
     assert read(json.loads(files["config.json"])).attention == "mla"
-    assert resolved_kv_dtype(files, "0.16.0") == "fp8_e4m3"
+    assert resolved(documents(files), "0.16.0") == "fp8_e4m3"
     edits = plan_edits(files)
     assert [edit.file for edit in edits.edits] == ["config.json", "hf_quant_config.json"]
-    assert resolved_kv_dtype({**files, **edits.after}, "0.16.0") == "auto"
+    assert resolved(documents({**files, **edits.after}), "0.16.0") == "auto"
 
 
 def test_its_tokenizer_has_as_many_entries_as_the_model(tmp_path: Path) -> None:

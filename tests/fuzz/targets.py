@@ -18,12 +18,13 @@ import safetensors
 from orchestrator.base import yaml_text
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.base.yaml_file import load_model
-from orchestrator.checkpoint import architecture, kv_quantisation
-from orchestrator.checkpoint.edits import unified_diff
+from orchestrator.checkpoint import architecture
+from orchestrator.checkpoint.edits import documents, unified_diff
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.engines import sizing
+from orchestrator.engines.vllm import kv_cache
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.log.selector import parse as parse_refusal
 from orchestrator.facts.gather import Facts, every
@@ -152,7 +153,7 @@ def edited(data: bytes) -> None:
     _held(not plan_edits(again).edits, "an edit that leaves something to do")
     unified_diff(found)
     for version in ("0.14.0", "0.16.0", "0.33.0"):
-        kv_quantisation.resolved_kv_dtype(again, version)
+        kv_cache.resolved(documents(again), version)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -8,7 +8,8 @@ from pathlib import Path
 import safetensors
 
 from orchestrator.checkpoint.architecture import read
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.vllm.kv_cache import resolved
 from orchestrator.on_host.programs import verify
 from orchestrator.rehearsal import flagship
 from tests.kv_edits import plan_edits
@@ -34,7 +35,7 @@ def test_its_configs_are_written_and_patched_as_the_real_ones(tmp_path: Path) ->
     config = json.loads(files["config.json"])
     assert files["config.json"].decode() == json.dumps(config, indent=4, sort_keys=True)
     assert read(config).attention == "mla"
-    assert resolved_kv_dtype(files, "0.16.0") == "fp8_e4m3"
+    assert resolved(documents(files), "0.16.0") == "fp8_e4m3"
     edits = plan_edits(files)
     assert [edit.file for edit in edits.edits] == ["config.json", "hf_quant_config.json"]
-    assert resolved_kv_dtype({**files, **edits.after}, "0.16.0") == "auto"
+    assert resolved(documents({**files, **edits.after}), "0.16.0") == "auto"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.vllm.kv_cache import resolved
 from orchestrator.rehearsal.stand_in import VERSION, settings
 
 CASES = Path(__file__).parents[1] / "checkpoint" / "cases"
@@ -30,7 +31,7 @@ def test_it_agrees_with_our_reading(folder: Path) -> None:
         with pytest.raises(ValueError, match="kv_cache_quant_algo"):
             settings.declared_kv_dtype(folder, config)
         return
-    assert settings.declared_kv_dtype(folder, config) == resolved_kv_dtype(files, VERSION)
+    assert settings.declared_kv_dtype(folder, config) == resolved(documents(files), VERSION)
 
 
 def test_options_are_read_as_the_release_spells_them() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, variables
 from orchestrator.engines.vllm.footprint import FOOTPRINT
+from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
@@ -21,5 +22,6 @@ ENGINE = Engine(
     log_name="vllm.log",
     log=GRAMMAR,
     footprint=FOOTPRINT,
+    cache_type=CACHE_TYPE,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
 )

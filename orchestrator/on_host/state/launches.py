@@ -18,8 +18,6 @@ from orchestrator.on_host.state import sightings
 from orchestrator.on_host.state.state import boot_id, machine_id, read_json
 
 _EXIT_BYTES = 64
-USUAL_LOG = "vllm.log"
-"""What the log of a launch is called whose record does not tell."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,12 @@ class Launch:
 
     @property
     def log(self) -> Path:
+        """What the engine printed; where a broken record does not tell, the log in the launch's folder."""
         recorded = self.record.get("log")
         name = os.path.basename(recorded) if isinstance(recorded, str) else ""
-        return self.folder / (name if name.endswith(".log") else USUAL_LOG)
+        if name.endswith(".log"):
+            return self.folder / name
+        return next(self.folder.glob("*.log"), self.folder / "engine.log")
 
     @property
     def footprint(self) -> Footprint | None:

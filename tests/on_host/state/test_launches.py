@@ -39,8 +39,20 @@ def members(
 ) -> list[int]:
     outputs = {pid: {"/state/launches/1/vllm.log"} for pid in printing}
     table = launches.Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
-    launch = replace(LAUNCH, seen=Sightings(frozenset(seen)), record=record or {})
+    launch = replace(LAUNCH, seen=Sightings(frozenset(seen)), record={"log": "/x/vllm.log", **(record or {})})
     return [one.pid for one in launches.members(launch, table)]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "name"),
+    [("/x/server.log", "server.log"), ("/x/exit", "engine.log"), (None, "engine.log"), (7, "engine.log")],
+)
+def test_the_log_of_a_launch(tmp_path: Path, recorded: object, name: str) -> None:
+    """Always in its folder, whatever its record says."""
+    launch = replace(LAUNCH, folder=tmp_path, record={"log": recorded})
+    assert launch.log == tmp_path / name
+    (tmp_path / "kept.log").touch()
+    assert launch.log == tmp_path / ("kept.log" if name == "engine.log" else name)
 
 
 def test_the_session_of_our_living_supervisor() -> None:

@@ -11,4 +11,6 @@ from orchestrator.engines.vllm.log.pulse import PULSE
 from orchestrator.engines.vllm.log.records import RECORDS
 from orchestrator.engines.vllm.log.start import START
 
-GRAMMAR = LogGrammar("vllm", RECORDS, PROCESSES, CLIENTS, START, FAILURES, PULSE, refusal=selector.parse)
+GRAMMAR = LogGrammar(
+    "vllm", RECORDS, PROCESSES, CLIENTS, START, FAILURES, PULSE, refusal=selector.parse, brief=selector.brief
+)

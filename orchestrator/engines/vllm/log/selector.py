@@ -23,6 +23,8 @@ _FORCED = re.compile(
 )
 _CONFIG = re.compile(r"(?P<key>[a-z_]{1,40})(?:=|: )(?P<value>[^,()]*)")
 _BACKEND = re.compile(r"(?:^|, )(?P<name>[A-Z][A-Z0-9_]{0,80}): \[")
+_HARDWARE = "compute capability not supported"
+"""A backend that this card will never run says nothing about the configuration."""
 _QUOTED = re.compile(r"'((?:[^'\\]|\\.){0,400})'|\"((?:[^\"\\]|\\.){0,400})\"")
 
 
@@ -36,6 +38,20 @@ def parse(text: str) -> BackendRefusal | None:
             None, reasons=MappingProxyType({found["backend"]: reasons}), forced=found["backend"]
         )
     return None
+
+
+def brief(cause: str) -> str | None:
+    """A refusal without what does not decide it: the settings that were objected to, the backends that came nearest."""
+    refusal = parse(cause)
+    if refusal is None or not refusal.config:
+        return None
+    wrong = {name: reasons for name, reasons in refusal.reasons.items() if _HARDWARE not in reasons}
+    nearest = min((len(reasons) for reasons in wrong.values()), default=0)
+    close = [f"{name}: [{', '.join(why)}]" for name, why in wrong.items() if len(why) == nearest]
+    objected = {reason.removesuffix(" not supported") for why in wrong.values() for reason in why}
+    values = [f"{key}={value}" for key, value in refusal.config.items() if key in objected]
+    head, _, _ = cause.partition(" with ")
+    return " ... ".join([head, *values, *close])
 
 
 def _config(text: str) -> Mapping[str, str]:

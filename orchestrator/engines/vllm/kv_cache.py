@@ -1,4 +1,4 @@
-"""Which type does the KV cache get where no option says so: what do a checkpoint's config files make of it in vLLM?
+"""Which type does vLLM's KV cache get where no option says so: what does it make of a checkpoint's config files?
 
 vLLM reads `quantization_config` at the top of config.json, and hf_quant_config.json only where that is absent. How they
 are edited is said by the patches that edit them.
@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from orchestrator.checkpoint.edits import document
+from orchestrator.engines.protocol import CacheType
 from orchestrator.on_host.checkpoint.configs import CONFIG
 
 SIDECAR = "hf_quant_config.json"
@@ -20,18 +20,18 @@ _BLOCK = "quantization_config"
 _SCHEME = "kv_cache_scheme"
 _ALGO = "kv_cache_quant_algo"
 _PROPAGATING = ("kimi_k25", "kimi_k3", "step5")
-"""Wrapper classes of vLLM that lift text_config's quantization_config to the top."""
+"""Model types whose wrapper class in vLLM lifts text_config's quantization_config to the top."""
 
 
-def resolved_kv_dtype(files: Mapping[str, bytes], vllm_version: str) -> str:
+def resolved(documents: Mapping[str, Mapping[str, Any]], vllm_version: str) -> str:
     """What `--kv-cache-dtype auto` becomes: "auto" (the model's dtype), "fp8_e4m3" or "nvfp4".
 
     Follows `resolve_kv_cache_dtype_string` (vLLM 0.14.0 and newer; 0.20.0 knows nvfp4) and, for
     compressed-tensors, the switch to fp8 in `Attention` (0.15.0 and newer, not in `MLAAttention`).
     """
     version = Version(Version(vllm_version).base_version)
-    config = document(files, CONFIG)
-    block, method = _read_by_vllm(config, document(files, SIDECAR) if SIDECAR in files else {}, version)
+    config = documents[CONFIG]
+    block, method = _quantisation(config, documents.get(SIDECAR, {}), version)
     if method == "compressed-tensors":
         flips = version >= Version("0.15.0") and not _is_mla(config) and _is_mapping(block.get(_SCHEME))
         return "fp8_e4m3" if flips else "auto"
@@ -42,11 +42,6 @@ def resolved_kv_dtype(files: Mapping[str, bytes], vllm_version: str) -> str:
     declared = legacy.get(_SCHEME) or block.get(_SCHEME) or legacy.get(_ALGO) or block.get(_ALGO)
     dtype = _declared_dtype(declared)
     return "auto" if dtype == "nvfp4" and version < Version("0.20.0") else dtype
-
-
-def decides_kv_dtype(pointer: str) -> bool:
-    """Whether a member that this JSON pointer leads to says how the KV cache is stored."""
-    return pointer.rpartition("/")[2] in (_SCHEME, _ALGO)
 
 
 def _is_mapping(value: Any) -> bool:
@@ -68,9 +63,9 @@ def _by_modelopt(block: Mapping[str, Any]) -> bool:
     return isinstance(producer, dict) and producer.get("name") == "modelopt"
 
 
-def _read_by_vllm(
-    config: dict[str, Any], sidecar: dict[str, Any], version: Version
-) -> tuple[dict[str, Any], str]:
+def _quantisation(
+    config: Mapping[str, Any], sidecar: Mapping[str, Any], version: Version
+) -> tuple[Mapping[str, Any], str]:
     """The quantisation block that vLLM's config loading arrives at, with its method."""
     block = config.get(_BLOCK)
     if isinstance(block, dict):
@@ -93,3 +88,6 @@ def _declared_dtype(declared: Any) -> str:
     if isinstance(declared, str):
         return {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}.get(declared.lower(), "auto")
     return "auto"
+
+
+CACHE_TYPE = CacheType(resolved, frozenset((_SCHEME, _ALGO)))

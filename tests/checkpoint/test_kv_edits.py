@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.base.errors import CheckpointError
-from orchestrator.checkpoint.edits import unified_diff
-from orchestrator.checkpoint.kv_quantisation import resolved_kv_dtype
+from orchestrator.checkpoint.edits import documents, unified_diff
+from orchestrator.engines.vllm.kv_cache import resolved
 from tests.kv_edits import plan_edits
 
 CASES = sorted((Path(__file__).parent / "cases").iterdir())
@@ -41,19 +41,12 @@ def test_edits_are_those_of_the_case(case: Path, patch: str) -> None:
         assert edits.after[after.name] == after.read_bytes()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_auto_resolves_as_vllm_resolves_it(case: Path) -> None:
-    files, expected = read(case)
-    for version, dtype in expected.get("resolved", {}).items():
-        assert (version, resolved_kv_dtype(files, version)) == (version, dtype)
-
-
 @pytest.mark.parametrize("case", EDITED, ids=lambda case: case.name)
 def test_after_the_edits_auto_is_the_models_dtype_and_nothing_is_left_to_do(case: Path) -> None:
     files, _ = read(case)
     patched = {**files, **plan_edits(files).after}
     assert plan_edits(patched).edits == ()
-    assert {resolved_kv_dtype(patched, v) for v in ("0.14.0", "0.16.0", "0.24.0", "0.33.0")} == {"auto"}
+    assert {resolved(documents(patched), v) for v in ("0.14.0", "0.16.0", "0.24.0", "0.33.0")} == {"auto"}
 
 
 @pytest.mark.parametrize("case", EDITED, ids=lambda case: case.name)
@@ -106,8 +99,3 @@ def test_a_broken_config_is_named_with_its_place(broken: bytes) -> None:
 def test_without_config_there_is_nothing_to_plan() -> None:
     with pytest.raises(CheckpointError, match=r"no config\.json"):
         plan_edits({"hf_quant_config.json": b"{}"})
-
-
-def test_release_candidates_and_local_versions_count_as_their_release() -> None:
-    files, _ = read(Path(__file__).parent / "cases" / "shape-a-flat-scheme")
-    assert resolved_kv_dtype(files, "0.14.0rc2+cpu") == "fp8_e4m3"
