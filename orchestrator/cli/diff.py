@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +12,7 @@ from orchestrator.cli.options import SharedOptions, repairing_options, shared_op
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.loop.reading import Reading
-    from orchestrator.plan.plan import Plan
+    from orchestrator.plan.change import Change
 
 DIFFERENCES = 10
 
@@ -30,29 +30,29 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
     from orchestrator.cli.session import on_each_host
 
     def work(deployment: Deployment) -> int:
-        differ = show_differences(options, deployment.reading, deployment.reading.course().plan)
-        return DIFFERENCES if exit_code and differ else 0
+        reading = deployment.reading
+        changes = reading.differences(reading.course().plan)
+        show_differences(options, reading.job.host.name, changes)
+        if not changes:
+            click.echo("no config patch applies", err=True)
+        return DIFFERENCES if exit_code and any(change.diff for change in changes) else 0
 
     return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
-def show_differences(options: SharedOptions, reading: Reading, planned: Plan) -> bool:
-    """Print the diffs, the reasons beside them; gives whether there are any."""
+def show_differences(options: SharedOptions, host: str, changes: Sequence[Change]) -> None:
+    """Print the diffs, the reasons beside them."""
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
 
-    changes = reading.differences(planned)
     if options.json:
         patches = [
             {"patch": change.patch.id, "why": change.why, "file": name, "diff": text}
             for change in changes
             for name, text in change.file_diffs.items()
         ]
-        click.echo(json_line({"host": reading.job.host.name, "patches": patches}))
+        click.echo(json_line({"host": host, "patches": patches}))
     for change in changes:
         click.echo(passage(f"{change.patch.id}: {change.why} ({change.evidence})"), err=True)
         if not options.json:
             click.echo(passage(change.diff), nl=False)
-    if not changes:
-        click.echo("no config patch applies", err=True)
-    return any(change.diff for change in changes)

@@ -10,6 +10,7 @@ import click
 from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
 
 if TYPE_CHECKING:
+    from orchestrator.base.errors import DeployError
     from orchestrator.loop.reading import Reading
     from orchestrator.steps.course import Course
 
@@ -44,13 +45,14 @@ def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
 
     refused = objection(reading.job, planned)
     if options.json:
-        whole_plan = planned.as_json()
         asked = again(options, reading.job.host.name)
-        whole_plan["refusals"] = [
-            {"code": error.code, "message": error.message, "next": following(error, asked)}
-            for error in planned.refusals
-        ]
-        click.echo(json_line(whole_plan))
+
+        def as_json(error: DeployError) -> dict[str, str | None]:
+            return {"code": error.code, "message": error.message, "next": following(error, asked)}
+
+        refusals = [as_json(error) for error in planned.refusals]
+        error = as_json(refused) if refused else None
+        click.echo(json_line({**planned.as_json(), "refusals": refusals, "error": error}))
         return refused.exit_code if refused else 0
     click.echo(passage("\n".join(whole(planned))))
     for warning in planned.plan.warnings:

@@ -28,7 +28,13 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
         if dry_run:
             planned = deployment.reading.course("patch" if no_launch else "remediate")
             if not planned.only_asks:
-                show_differences(options, deployment.reading, planned.plan)
+                shown = (*planned.plan.changes, *planned.plan.skipped)  # by the plan itself
+                differences = deployment.reading.differences(planned.plan)
+                show_differences(
+                    options,
+                    deployment.reading.job.host.name,
+                    [change for change in differences if change not in shown],
+                )
             return show_plan(options, deployment.reading, planned)
         if not no_launch:
             deployment.remediate()

@@ -127,7 +127,8 @@ class Deployment:
 
     def _show_plan(self, planned: Course) -> None:
         report = self.reading.job.report
-        report.emit("plan", "\n".join(summary(planned.plan)), **planned.as_json())
+        text = "\n".join(summary(planned.plan, waiting=planned.waiting))
+        report.emit("plan", text, **planned.as_json())
         for warning in planned.plan.warnings:
             report.emit("warning", warning)
 

@@ -218,10 +218,11 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
     change where their window cannot be judged (no GPU or no engine to ask)."""
     outcome = plan.survey.history.outcome
     known = plan.known
+    planned = {change.patch.id for change in plan.changes}
     changes = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
     for patch in patches:
-        if outcome is not None and outcome.finding == patch.id:
-            changes.setdefault(patch.id, _change(plan, patch, "finding", outcome.cause))
+        if outcome is not None and outcome.finding == patch.id and patch.id not in planned:
+            changes[patch.id] = _change(plan, patch, "finding", outcome.cause)
         elif patch.window is not None and may_be(patch.window, known):
             changes.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
     return tuple(change for change in changes.values() if change.changes_something)

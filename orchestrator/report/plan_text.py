@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from orchestrator.base.amounts import decimal
@@ -10,6 +11,7 @@ from orchestrator.hosts.quoting import program
 from orchestrator.report.layout import plain, wrapped
 
 if TYPE_CHECKING:
+    from orchestrator.plan.change import Change
     from orchestrator.plan.plan import Plan
     from orchestrator.steps.course import Course
 
@@ -20,8 +22,11 @@ def wrap(head: str, text: str) -> list[str]:
     return [plain(line) for line in wrapped([(head, "")], text, WIDTH)]
 
 
-def summary(plan: Plan) -> list[str]:
-    """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns."""
+def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
+    """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns.
+
+    `waiting` are those of the plan's changes that are made at the next start only.
+    """
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
     for variable in plan.options.environment:
@@ -29,9 +34,8 @@ def summary(plan: Plan) -> list[str]:
             label = "nccl" if variable.name.startswith("NCCL_") else "env"
             lines += wrap(f"  {label:<11}", f"{variable.name}={variable.shown}   {variable.reason}")
     for change in plan.changes:
-        lines += wrap(
-            "  patch      ", f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}"
-        )
+        label = "  next start " if change in waiting else "  patch      "
+        lines += wrap(label, f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
     for change in plan.skipped:
         lines += wrap("  predict    ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
     return [*lines, *wrap("  download   ", _download(plan)), ""]
@@ -63,14 +67,14 @@ def _download(plan: Plan) -> str:
 def whole(course: Course) -> list[str]:
     """Everything that `deploy plan` says."""
     plan = course.plan
-    lines = [*summary(plan), "steps"]
+    lines = [*summary(plan, waiting=course.waiting), "steps"]
     for step in course.steps:
         for words in step.as_json()["effects"]:
             lines += wrap(f"  {step.name:<10} ", words)
-    for change in () if course.only_asks else plan.changes:
-        if change.diff:
+    for change in plan.changes:
+        if change.diff and change not in course.waiting:
             lines += ["", *change.diff.splitlines()]
-    lines += ["", "command"]
+    lines += ["", "command" if course.starts else "command of the next start"]
     variables = [f"{variable.name}={shlex.quote(variable.shown)}" for variable in plan.options.environment]
     lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv)
     if course.lacking or course.refusals:

@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.base.errors import DeployError
 from orchestrator.job import Job
+from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Goal, Plan
 from orchestrator.plan.preflight import wants_linger
 from orchestrator.steps.answer import AnswerStep
@@ -47,10 +48,28 @@ class Course:
         """Whether the launch that is there is only asked for completions, and stays as it is."""
         return all(isinstance(step, (Confirm, AnswerStep)) for step in self.steps)
 
+    @property
+    def starts(self) -> bool:
+        """Whether an engine is started, if all goes as it is planned."""
+        return _starts(self.steps)
+
+    @property
+    def waiting(self) -> tuple[Change, ...]:
+        """The plan's changes where none of these steps applies them: a launch that lives keeps what it was started with,
+        and they wait for the next start."""
+        return () if any(isinstance(step, PatchStep) for step in self.steps) else self.plan.changes
+
     def as_json(self) -> dict[str, Any]:
         """The object that `deploy plan --json` prints."""
+        plan = self.plan.as_json()
+        waiting = {change.patch.id for change in self.waiting}
+        for prediction in plan["predictions"]:
+            if prediction["patch"] in waiting:
+                prediction["action"] = f"at the next start: {prediction['action']}"
         return {
-            **self.plan.as_json(),
+            **plan,
+            "patches": [] if waiting else plan["patches"],
+            "next_start": {"patches": plan["patches"] if waiting else []},
             "steps": [step.as_json() for step in self.steps],
             "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
             "missing_consents": list(self.lacking),
@@ -76,8 +95,11 @@ def _is_counted(steps: Sequence[Step]) -> bool:
     """Whether these steps start a launch of this incident for certain: what is diagnosed first may need none, and a
     person who stops ends the incident."""
     opens_anew = any(isinstance(step, Clean) and step.by_person for step in steps)
-    starts = any(isinstance(step, LaunchStep) for step in steps)
-    return starts and not opens_anew and not isinstance(steps[0], Diagnose)
+    return _starts(steps) and not opens_anew and not isinstance(steps[0], Diagnose)
+
+
+def _starts(steps: Sequence[Step]) -> bool:
+    return any(isinstance(step, LaunchStep) for step in steps)
 
 
 def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:

@@ -77,6 +77,9 @@ def test_a_key_that_no_code_names(model: Path, capsys: pytest.CaptureFixture[str
     forced = (*here, "--patch", "mine")
     code, out = deploy(model, "diff", *forced, capsys=capsys)
     assert '+        "kind_of_new": {"name": "yarn", "factors": [1, 2.5]},\n' in out
+    for more in ((), ("--no-launch",)):
+        code, out = deploy(model, "remediate", *forced, *more, "--dry-run", capsys=capsys)
+        assert out.count('+        "kind_of_new"') == 1
     assert config.read_text() == CONFIG
     for _ in ("edits", "finds nothing left to edit"):
         code, out = deploy(model, "remediate", *forced, "--no-launch", capsys=capsys)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.on_host.state.state import append, state_folder
 
 ENGINE = "/nowhere/bin/python3"
 
@@ -64,3 +67,59 @@ def test_a_consent_that_nobody_can_be_asked_for_is_what_stops_it(
     assert run(["plan", *words, *asked]) == 4
     assert "--consent listen-openly" in capsys.readouterr().err
     assert run(["plan", *words, *asked, "--consent", "listen-openly"]) == 0
+
+
+REFUSED = {
+    "no_engine": ([], 4),
+    "engine_version": (["--vllm-version", "0.3.0", "--set", "engine.version=>=0.15"], 4),
+    "gpus_unknown": (["--vllm-version", "0.16.0", "--set", "needs.gpus=8"], 4),
+    "port_taken": (["--vllm-version", "0.16.0"], 4),
+    "consent_missing": (["--vllm-version", "0.16.0", "--set", "listen=0.0.0.0"], 4),
+    "name_taken": (["--name", "others"], 4),
+    "attempts_spent": (["--vllm-version", "0.16.0", "--max-attempts", "1", "--name", "spent"], 8),
+}
+
+
+@pytest.fixture
+def journals(tmp_path: Path, words: list[str]) -> None:
+    """A launch of another playbook under one name, and one of ours that failed under another."""
+    started = {"action": "launch", "launch": 1, "playbook": "nothing"}
+    failed = {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": None}
+    for name, records in {"others": [{**started, "playbook": "tiny"}], "spent": [started, failed]}.items():
+        for record in records:
+            append(state_folder(name), record)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One on which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.usefixtures("journals")
+@pytest.mark.parametrize("code", REFUSED)
+def test_plan_dry_run_and_run_agree_in_what_stops_them(
+    code: str,
+    port: int,
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the code, the exit status, and the command that is to be typed then."""
+    more, exit_code = REFUSED[code]
+    listening = ["--set", f"port={port}"] if code == "port_taken" else []
+
+    def error(*verb: str) -> dict[str, str]:
+        typed = [*verb, *words, *more, *listening, "--json"]
+        monkeypatch.setattr("sys.argv", ["deploy", *typed])
+        assert run(typed) == exit_code
+        *_, last = capsys.readouterr().out.splitlines()
+        error: dict[str, str] = json.loads(last)["error"]
+        if error["next"]:
+            error["next"] = error["next"].replace(f"deploy {' '.join(verb)} ", "deploy VERB ")
+        return error
+
+    stopped = error("up")
+    assert stopped["code"] == code
+    assert error("plan") == error("up", "--dry-run") == stopped

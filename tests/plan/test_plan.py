@@ -158,6 +158,15 @@ def test_no_predict_skips_what_it_predicts_and_says_so(kimi: Playbook) -> None:
     assert "skipped (--no-predict)" in "\n".join(summary(planned))
 
 
+def test_what_is_not_to_be_predicted_and_was_seen_to_fail_differs_for_that(kimi: Playbook) -> None:
+    started = {"action": "launch", "launch": 1}
+    failed = {"action": "outcome", "launch": 1, "result": "failed", "cause": "seen", "finding": "fp8-kv-mla"}
+    (change,) = differences(plan(kimi, survey(journal=[started, failed]), predict=False), PATCHES)
+    assert (change.why, change.evidence) == ("finding", "seen")
+    (change,) = differences(plan(kimi, survey(), predict=False), PATCHES)
+    assert change.why == "certain"
+
+
 def test_a_forced_patch_says_so_and_a_forbidden_one_is_gone(kimi: Playbook) -> None:
     on_hopper = survey(gpus=cards(cap="9.0"))
     (change,) = plan(kimi, on_hopper, forced=("fp8-kv-mla",)).changes

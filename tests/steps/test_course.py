@@ -128,6 +128,33 @@ def test_a_step_tells_what_it_does_to_the_host() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("observed", "journal"), [(SERVING, []), (STARTING, [STARTED]), (STARTING, [STARTED, HEALTHY])]
+)
+def test_what_lives_keeps_what_it_was_started_with_and_a_prediction_waits(
+    observed: Observed, journal: list[dict[str, Any]]
+) -> None:
+    following = planned(survey(observed=observed, journal=journal))
+    plan = following.as_json()
+    (prediction,) = plan["predictions"]
+    assert prediction["action"] == "at the next start: edit config.json, hf_quant_config.json"
+    assert plan["patches"] == []
+    waiting = [patch["file"] for patch in plan["next_start"]["patches"]]
+    assert waiting == ["config.json", "hf_quant_config.json"]
+    text = whole(following)
+    assert [line.split()[:3] for line in text if "fp8-kv-mla" in line] == [["next", "start", "fp8-kv-mla,"]]
+    assert "command of the next start" in text
+    assert "--- a/config.json" not in text
+
+
+def test_what_is_launched_has_its_predictions_applied_before() -> None:
+    plan = planned(survey()).as_json()
+    assert plan["predictions"][0]["action"] == "edit config.json, hf_quant_config.json"
+    assert [patch["file"] for patch in plan["patches"]] == ["config.json", "hf_quant_config.json"]
+    assert plan["next_start"] == {"patches": []}
+    assert "command" in whole(planned(survey()))
+
+
 def test_a_plan_fits_on_80_columns_except_for_what_is_to_be_pasted() -> None:
     text = whole(planned(survey()))
     command = text.index("command")
