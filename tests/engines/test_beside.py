@@ -25,6 +25,18 @@ COMMIT = "0123456789abcdef" * 2 + "01234567"
         (["--spec-model", "org/draft"], ["org/draft"]),
         (["--hf-overrides", '{"auto_map":{"AutoModel":"x.Y"}}'], ["--hf-overrides"]),
         (["--max-num-seqs", "8"], []),
+        (["--hf-overrides.auto_map.AutoModel", "x.Y"], ["--hf-overrides.auto_map.AutoModel"]),
+        (["--", "x", "--tokenizer", "org/other"], ["org/other"]),
+        (["--hf-token", "x", "--specials", "y"], []),
+        (
+            ["--speculative-config", f'{{"model":"org/draft","revision":"main","code_revision":"{COMMIT}"}}'],
+            [],
+        ),
+        (
+            ["--speculative-config", f'{{"model":"org/draft","revision":"{COMMIT}","code_revision":"main"}}'],
+            ["org/draft"],
+        ),
+        (["--tokenizer", "org/a", "--spec-model", "org/b"], ["org/a", "org/b"]),
     ],
 )
 def test_what_no_commit_binds(options: list[str], named: list[str]) -> None:

@@ -40,6 +40,11 @@ FOLDER = "/home/ml/models/x"
         ["--logits-processors", r'["\u002fhome/ml/models/x/p.py:P"]'],
         ["--structured-outputs-config.reasoning_parser_plugin", f"{FOLDER}/think.py"],
         ["--generation-config", f"{FOLDER}/code.py"],
+        ["--tool-parser-plugin", "~/models/x/parser.py"],
+        ["--tool-parser-plugin", "~/x/models/../../models/x/parser.py"],
+        ["--tool-parser-plugin", "../x/parser.py"],
+        ["--middleware", "x.guard.Guard"],
+        ["--hf-overrides", '{"trust_remote_code": "yes"}'],
     ],
 )
 def test_code_of_the_checkpoint(options: list[str]) -> None:
@@ -54,6 +59,12 @@ def test_code_of_the_checkpoint(options: list[str]) -> None:
         ["--trust-remote-code", "--no-trust-remote-code"],
         ["--trust-request-chat-template"],
         ["--hf-overrides", '{"trust_remote_code": false}'],
+        ["--hf-overrides", '{"trust_remote_code": null}'],
+        ["--no-hf-overrides", '{"trust_remote_code": true}'],
+        ["--tool-parser-plugin", f"/{FOLDER}/parser.py"],
+        ["--tool-parser-plugin", "~/parser.py"],
+        ["--tool-parser-plugin", "y.py"],
+        ["--middleware", "guard"],
         ["--tool-parser-plugin", "/home/ml/plugins/parser.py"],
         ["--tool-parser-plugin", "/home/ml/models/x2/parser.py"],
         ["--tool-parser-plugin", "plugins/parser.py"],
@@ -74,6 +85,7 @@ def test_no_code_of_the_checkpoint(options: list[str]) -> None:
     [
         ({"HF_HUB_TRUST_REMOTE_CODE": "1"}, True),
         ({"HF_HUB_TRUST_REMOTE_CODE": "0"}, False),
+        ({"HF_HUB_TRUST_REMOTE_CODE": "False"}, False),
         ({"PYTHONPATH": f"/opt/lib:{FOLDER}"}, True),
         ({"LD_PRELOAD": f"{FOLDER}/lib.so"}, True),
         ({"PYTHONPATH": "/opt/lib"}, False),
@@ -124,6 +136,10 @@ def test_an_open_address(argv: list[str]) -> None:
         [*HERE, "--allowed-origins", '["*"]'],
         [*HERE, "--kv-events-config", '{"enable_kv_cache_events": true, "endpoint": "tcp://127.0.0.1:5557"}'],
         [*HERE, "--kv-events-config", '{"enable_kv_cache_events": true, "publisher": "null"}'],
+        [*HERE, "--kv-events-config", '{"enable_kv_cache_events": false}'],
+        [*HERE, "--kv-events-config", '{"enable_kv_cache_events": null}'],
+        [*HERE, "--kv-events-config", '{"publisher": "zmq"}'],
+        [*HERE, "--kv-transfer-config.enable_kv_cache_events", "true"],
         [
             *HERE,
             "--kv-events-config.enable_kv_cache_events",
@@ -139,6 +155,34 @@ def test_an_address_of_this_machine(argv: list[str]) -> None:
 
 def test_a_variable_that_binds() -> None:
     assert list(needed(HERE, {"VLLM_NIXL_SIDE_CHANNEL_HOST": "0.0.0.0"})) == ["listen-openly"]
+
+
+def test_an_address_that_only_the_proxy_leaves_out_binds_nothing() -> None:
+    assert needed(HERE, {"VLLM_HOST_IP": "10.1.2.3", "NO_PROXY": "0.0.0.0"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("argv", "variables", "asks"),
+    [
+        (["--trust-rem"], {}, {"trust-remote-code": "--trust-rem"}),
+        (["--hf-overrides.trust_remote_code", "true"], {}, {"trust-remote-code": "--hf-overrides.trust_remote_code true"}),
+        (["--trust-remote-code", "--no-trust-remote-code"], {"X_TRUST_REMOTE_CODE": "1"}, {"trust-remote-code": "X_TRUST_REMOTE_CODE=1"}),
+        (["--middleware", f"{FOLDER}/a.py"], {}, {"trust-remote-code": f"--middleware {FOLDER}/a.py"}),
+        ([], {"LD_PRELOAD": f"{FOLDER}/a.so"}, {"trust-remote-code": f"LD_PRELOAD={FOLDER}/a.so"}),
+        (["--host", "0.0.0.0"], {}, {"listen-openly": "--host 0.0.0.0"}),
+        (["--kv-transfer-config.ip", "0.0.0.0"], {}, {"listen-openly": "--kv-transfer-config.ip 0.0.0.0"}),
+        (["--kv-events-config.enable_kv_cache_events", "true"], {}, {"listen-openly": "--kv-events-config without an endpoint"}),
+        ([], {"X_BIND": "0.0.0.0:1"}, {"listen-openly": "X_BIND=0.0.0.0:1"}),
+    ],
+)  # fmt: skip
+def test_what_asks_for_a_consent_is_told(
+    argv: list[str], variables: dict[str, str], asks: dict[str, str]
+) -> None:
+    assert needed((*HERE, *argv), variables, folder=FOLDER) == asks
+
+
+def test_a_command_without_an_address_listens_everywhere() -> None:
+    assert needed((), {}) == {"listen-openly": "no --host, so every address"}
 
 
 def test_no_secret_is_told_with_the_reason() -> None:

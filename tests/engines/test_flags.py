@@ -38,3 +38,8 @@ def test_variables_that_are_no_longer_read() -> None:
     assert warning.flag == "VLLM_ATTENTION_BACKEND"
     assert "use --attention-backend" in warning.sentence
     assert [warning.flag for warning in check_variables(names, "0.13.0")] == ["VLLM_ENGINE_READY_TIMEOUT_S"]
+
+
+def test_where_there_is_no_advice_the_sentence_ends_with_the_releases() -> None:
+    (warning,) = check_flags([("aggregate-engine-logging", None)], "0.10.2")
+    assert warning.sentence.endswith("(accepted by 0.11.1 to 0.33.0)")

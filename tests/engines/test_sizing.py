@@ -54,6 +54,7 @@ def test_worked_examples(case: dict[str, Any]) -> None:
     [
         ("0.10.0", 0.9),
         ("0.19.1", 0.9),
+        ("0.20", 0.92),
         ("0.20.0", 0.92),
         ("0.33.0", 0.92),
         ("1.0", 0.92),
@@ -63,6 +64,11 @@ def test_worked_examples(case: dict[str, Any]) -> None:
 )
 def test_the_default_share_of_the_memory(version: str | None, expected: float) -> None:
     assert memory.default_utilisation(version) == expected
+
+
+def test_what_the_engine_needs_besides_grows_where_hardly_anything_is_left() -> None:
+    assert memory.default_overhead(0.93) == Overhead(optimistic=2.5, safe=5.0)
+    assert memory.default_overhead(0.95) == Overhead(optimistic=3.5, safe=6.0)
 
 
 def test_the_smallest_gpu_decides_and_an_unknown_one_is_never_zero() -> None:

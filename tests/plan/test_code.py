@@ -81,6 +81,14 @@ def test_what_the_playbook_means(there: Survey) -> None:
         (found(fetched=manifest(endpoint="http://mirror")), ["fetched from http://mirror"]),
         (found(CodeFiles(files=CODE, elsewhere=("org/other",))), ["code of org/other", "no commit binds"]),
         (found(CodeFiles(whole=False)), ["not all of the Python"]),
+        (
+            found(CodeFiles(files=CODE, elsewhere=("org/a", "org/b", "org/a"))),
+            ["code of org/a, org/b would run too"],
+        ),
+        (
+            found(CodeFiles(files={"modeling.py": "9"}), manifest(commit=DEF), [TRUSTED]),
+            ["abc000000000 then, def000000000 now; modeling.py changed, tokenization.py is gone"],
+        ),
     ],
 )
 def test_what_it_does_not_mean(there: Survey, said: list[str]) -> None:
@@ -88,6 +96,24 @@ def test_what_it_does_not_mean(there: Survey, said: list[str]) -> None:
     assert all(part in sentence for part in said), sentence
     assert asks(there, consents=("trust-remote-code",)) is None
     assert asks(there, yes=True) is None
+
+
+@pytest.mark.parametrize(
+    ("more", "end"), [(4, "d.py is new"), (5, "d.py is new and 1 more"), (6, "and 2 more")]
+)
+def test_of_many_files_some_are_named(more: int, end: str) -> None:
+    new = {f"{name}.py": "9" for name in "abcdef"[:more]}
+    sentence = asks(found(CodeFiles(files={**CODE, **new}), journal=[TRUSTED])) or ""
+    assert ": a.py is new, b.py is new, c.py is new, d.py is new" in sentence
+    assert sentence.endswith(end)
+
+
+def test_a_mirror_that_the_playbook_itself_names() -> None:
+    mirrored = KIMI.with_overrides(env=["HF_ENDPOINT=https://bob:hushed@mirror/"])
+    there = found(fetched=manifest(endpoint="https://mirror"))
+    assert asks(there, mirrored) is None
+    assert "fetched from https://mirror" in (asks(there) or "")
+    assert asks(found(fetched=manifest(endpoint="https://other")), mirrored) is not None
 
 
 def test_a_folder_that_an_option_names() -> None:
@@ -100,7 +126,7 @@ def test_a_commit_in_the_playbook() -> None:
     model = KIMI.model.model_copy(update={"revision": DEF})
     pinned = KIMI.model_copy(update={"model": model})
     assert asks(found(fetched=manifest(commit=DEF), journal=[TRUSTED]), pinned) is None
-    assert "are those of abc" in (asks(found(fetched=manifest()), pinned) or "")
+    assert "are those of abc000000000, not of def000000000" in (asks(found(fetched=manifest()), pinned) or "")
 
 
 @pytest.mark.parametrize(

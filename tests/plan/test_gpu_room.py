@@ -87,8 +87,21 @@ CASES = {
     ),
     "listed without an amount, by another container": Case(
         used(gpu0=85070), (on(0, None, name=None, user=None, command=None),),
-        words=("pid 8121 (not to be seen from here) holds memory",), cure=OTHERS,
+        words=("pid 8121 (not to be seen from here) holds memory",), cure=OTHERS, more={"unseen_mib": 0},
     ),
+    "some of it is listed, beside what others hold elsewhere": Case(
+        used(gpu0=85070, gpu1=60000), (on(0, 40000), on(1, 59998, pid=5), on(7, 10, pid=6)), asking(4, 0.9),
+        words=("and 1 more are short", "45,070 MiB are held by what cannot be seen from here"),
+        more={"holders": (on(0, 40000), on(1, 59998, pid=5)), "needed_mib": 87526},
+    ),
+    "all of it is listed, and of another card an amount is not told": Case(
+        used(gpu0=85070, gpu1=60000), (on(0, 85068), on(1, None, pid=5)), asking(4, 0.9), more={"unseen_mib": 2}
+    ),
+    "as little as may be asked for is left": Case(
+        used(gpu0=TOTAL - 22024), (), asking(8, 0.9), cure={"setting": "arguments.gpu-memory-utilization=0.2"}
+    ),
+    "less than that is of no use": Case(used(gpu0=TOTAL - 21045), (), asking(8, 0.9), cure={}),
+    "one of two does not tell, the other is short": Case(used(gpu0=None, gpu1=85070), (), card=None),
     "a desktop takes a little": Case(used(gpu0=3500), (), asking(4, 0.99), more={"little": True}),
     "a card that does not tell": Case(used(gpu0=None), (on(0, 85068),), card=None),
     "a card that is cut up": Case(
@@ -98,6 +111,9 @@ CASES = {
     "the card of the screen comes first for nvidia-smi alone": Case(MIXED, (), asking(1, 0.9), card=None),
     "a number means another card to CUDA": Case(MIXED, (), asking(1, 0.9, "0"), card=None),
     "both cards are taken": Case(MIXED, (), asking(2, 0.9)),
+    "of two sizes the one that is fuller counts": Case(
+        (MIXED[0], replace(MIXED[1], memory_used_mib=85070)), (), asking(2, 0.9), card=1
+    ),
     "numbered by the bus": Case(
         MIXED, (), asking(1, 0.9, by_bus=True), cure={"cards": "1"}
     ),
@@ -124,10 +140,26 @@ def test_room(name: str) -> None:
     assert all(getattr(short, key) == value for key, value in case.more.items())
 
 
-def test_many_holders_are_counted() -> None:
-    told = holders([on(0, 10, pid=pid) for pid in range(1, 6)])
-    assert len(told) == 4
-    assert told[-1] == "and 2 more"
+@pytest.mark.parametrize(("count", "last"), [(3, "pid 3 (x) holds 10 MiB"), (5, "and 2 more")])
+def test_many_holders_are_counted(count: int, last: str) -> None:
+    listed = holders([on(0, 10, pid=pid, command="x", user=None) for pid in range(1, count + 1)])
+    assert (len(listed), listed[-1]) == (min(count, 4), last)
+
+
+@pytest.mark.parametrize(
+    ("processes", "line"),
+    [
+        ([on(0, 40000, command="/opt/bin/python3 -m a b")], "pid 8121 (python3 -m a b, user ml) holds 40,000 MiB"),
+        ([on(0, 1000), on(1, 24)], "pid 8121 (python3 train.py --api-key ***, user ml) holds 1,024 MiB on 2 GPUs"),
+        ([on(0, 1000), on(1, None)], "pid 8121 (python3 train.py --api-key ***, user ml) holds memory on 2 GPUs"),
+        ([on(0, 8, command=None, user=None)], "pid 8121 (python3) holds 8 MiB"),
+        ([on(0, 8, command="a " + "b" * 58, user=None)], f"pid 8121 (a {'b' * 58}) holds 8 MiB"),
+        ([on(0, 8, command="a " + "b" * 59, user=None)], f"pid 8121 (a {'b' * 54} ...) holds 8 MiB"),
+        ([on(0, 8, command=f"a {'b' * 53} {'c' * 9}", user=None)], f"pid 8121 (a {'b' * 53} ...) holds 8 MiB"),
+    ],
+)  # fmt: skip
+def test_a_holder_in_words(processes: list[GpuProcess], line: str) -> None:
+    assert holders(processes) == [line]
 
 
 def test_what_the_host_answered_after_it_had_waited() -> None:

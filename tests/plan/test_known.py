@@ -9,8 +9,9 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.plan import resolve
-from orchestrator.plan.known import of_host, of_launch
+from orchestrator.plan.known import kv_dtype, of_host, of_launch
 from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.playbook import Figures
 from orchestrator.survey.checkpoint import Checkpoint
 from tests.surveys import CONFIG, NO_FILES, WHOLE, survey
 
@@ -62,3 +63,13 @@ def test_what_the_host_says_is_known_of_whatever_is_launched_there() -> None:
     assert host.arguments is host.attention is host.documents is None
     launch = of_launch(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
     assert host.over(launch) == launch.over(host) == launch
+
+
+def test_without_files_and_figures_nothing_is_made_up() -> None:
+    bare = KIMI.model_copy(update={"figures": Figures()})
+    there = survey(checkpoint=NO_FILES)
+    options = resolve.standing(bare, there)
+    assert of_launch(bare, there, "0.16.0", options).attention is None
+    assert of_launch(KIMI, there, "0.16.0", options).attention == "mla"
+    assert kv_dtype(bare, {}, "0.16.0", options) == "auto"
+    assert kv_dtype(KIMI, WHOLE.configs, None, options) == "auto"

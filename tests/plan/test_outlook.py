@@ -14,7 +14,7 @@ from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.patches import catalogue
-from orchestrator.plan import outlook, resolve
+from orchestrator.plan import gpu_room, outlook, resolve
 from orchestrator.plan.change import Change
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Figures, Playbook
@@ -99,11 +99,26 @@ def test_context_parallel_ranks_share_the_cache() -> None:
     assert half.needed_gib == whole.needed_gib / 2
 
 
+@pytest.mark.parametrize(
+    "figures",
+    [
+        {"layers": 32},
+        {"kv_heads": 8, "head_dim": 128},
+        {"layers": 32, "head_dim": 128},
+        {"layers": 61, "qk_rope_head_dim": 64},
+        {"kv_lora_rank": 512, "qk_rope_head_dim": 64},
+    ],
+)
+def test_figures_that_do_not_make_up_a_token_leave_it_unknown(figures: dict[str, int]) -> None:
+    part = SMALL.model_copy(update={"figures": Figures(**figures)})
+    assert fit(part, BARE).kv_bytes_per_token is None
+
+
 def with_consequences(
-    playbook: Playbook, found: Survey, *changes: Change
+    playbook: Playbook, found: Survey, *changes: Change, version: str = "0.16.0"
 ) -> tuple[tuple[Change, ...], Options, Fit]:
     standing = resolve.standing(playbook, found)
-    return outlook.with_consequences(playbook, found, "0.16.0", changes, standing)
+    return outlook.with_consequences(playbook, found, version, changes, standing)
 
 
 def test_what_fits_stays_as_it_is() -> None:
@@ -122,6 +137,9 @@ def test_a_context_that_no_longer_fits_is_shortened_with_the_last_change() -> No
     assert judged.context == options.context == judged.max_model_len
     assert changes[1].flags == {"--kv-cache-dtype": None, "--max-model-len": str(options.context)}
     assert options.context % 16 == 0
+    *_, newer = with_consequences(longer, BARE, first, last, version="0.20.0")
+    assert (newer.verdict, newer.utilisation) == ("fits", 0.92)
+    assert newer.context > judged.context
 
 
 def test_nothing_is_shortened_unasked_or_where_nothing_would_fit() -> None:
@@ -166,7 +184,12 @@ def test_what_the_host_itself_makes_visible_counts_where_nothing_else_is_said() 
 def test_what_is_asked_of_the_card_is_the_launchs_own_share() -> None:
     shared = SMALL.with_overrides([], ["gpu-memory-utilization=0.3"])
     assert busy(0, mib=60_000, playbook=shared) is None
-    assert busy(0, mib=60_000).launch.share == 0.9
+    launch = gpu_room.Demand("vLLM", "gpu-memory-utilization", 2, 0.9)
+    assert busy(0, mib=60_000).launch == launch
+    found = knowing(BARE, gpus=Gpus(tuple(replace(card, memory_used_mib=60_000) for card in cards().gpus)))
+    found = knowing(found, gpu_processes=())
+    newer = outlook.gpu_shortage(SMALL, found, "0.20.0", resolve.standing(SMALL, found))
+    assert newer is not None and newer.launch == replace(launch, share=0.92)
 
 
 def test_a_lower_share_is_offered_where_the_launch_would_fit_into_it() -> None:

@@ -10,10 +10,12 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.cli.hints import after
+from orchestrator.facts import machine
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpus
-from orchestrator.facts.source import Unknown
+from orchestrator.facts.source import Output, Unknown
 from orchestrator.patches import catalogue
+from orchestrator.patches.patch import Patch
 from orchestrator.plan.plan import Goal, Plan, Wishes, differences, differing, make_plan
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
@@ -170,7 +172,7 @@ def test_what_is_not_to_be_predicted_and_was_seen_to_fail_differs_for_that(kimi:
 def test_a_forced_patch_says_so_and_a_forbidden_one_is_gone(kimi: Playbook) -> None:
     on_hopper = survey(gpus=cards(cap="9.0"))
     (change,) = plan(kimi, on_hopper, forced=("fp8-kv-mla",)).changes
-    assert change.why == "forced"
+    assert (change.why, change.evidence) == ("forced", "asked for by name")
     assert plan(kimi, survey(), forbidden=("fp8-kv-mla",)).changes == ()
 
 
@@ -183,21 +185,24 @@ def test_a_patch_in_force_is_put_on_again_where_a_download_restored_the_file(kim
         "flags": {"--max-model-len": "65536"},
     }
     planned = plan(kimi, survey(version="0.24.0", journal=[record]))
-    assert [change.why for change in planned.changes] == ["again"]
+    (change,) = planned.changes
+    assert (change.why, change.evidence) == ("again", "in force since an earlier launch")
+    assert planned.as_json()["predictions"] == []  # it is no guess
     assert planned.options.argv[planned.options.argv.index("--max-model-len") + 1] == "65536"
 
 
 def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_for(kimi: Playbook) -> None:
     nothing_known = survey(version=None, gpus=Unknown("no_such_program", "nvidia-smi does not exist"))
     (possible,) = differences(plan(kimi, nothing_known), PATCHES)
-    assert possible.why == "possible" and "kv_cache_scheme" in possible.diff
+    assert (possible.why, possible.evidence) == ("possible", "its window is not known here")
+    assert "kv_cache_scheme" in possible.diff
     journal = [
         {"action": "launch", "launch": 1},
         {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": "fp8-kv-mla"},
     ]
     failed = survey(version="0.24.0", gpus=cards(cap="9.0"), journal=journal)
     (asked,) = differences(plan(kimi, failed), PATCHES)
-    assert asked.why == "finding"
+    assert (asked.why, asked.evidence) == ("finding", "x")
     assert differences(plan(kimi, survey(version="0.24.0")), PATCHES) == ()
 
 
@@ -263,7 +268,7 @@ def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -
 
 def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Playbook) -> None:
     foreign = survey(checkpoint=replace(WHOLE, owned_by_us=False))
-    assert plan(kimi, foreign).missing_consents == ("foreign-folder",)
+    assert plan(kimi, foreign).lacking == {"foreign-folder": f"{WHOLE.folder} belongs to uid 1000"}
     assert plan(kimi, foreign, consents=("foreign-folder",)).missing_consents == ()
     assert plan(kimi, foreign, predict=False).missing_consents == ()
 
@@ -324,12 +329,56 @@ def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
     assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)
 
 
+def test_a_context_that_does_not_fit_or_hardly_fits_is_the_first_warning(kimi: Playbook) -> None:
+    for context, verdict in ((150_000, "fits"), (200_000, "borderline"), (10_000_000, "does_not_fit")):
+        bf16 = kimi.with_overrides([f"context={context}"], ["kv-cache-dtype=bfloat16"])
+        planned = plan(bf16, survey(version="0.33.0"))
+        assert planned.fit.verdict == verdict
+        assert (planned.warnings[:1] == (planned.fit.reason,)) is (verdict != "fits")
+
+
+@pytest.mark.parametrize(
+    ("mirror", "consents", "given"),
+    [(None, (), True), ("https://mirror", (), False), ("https://mirror", ("token-to-endpoint",), True)],
+)
+def test_the_hubs_token_goes_to_a_mirror_with_a_consent_alone(
+    kimi: Playbook, mirror: str | None, consents: tuple[str, ...], given: bool
+) -> None:
+    told = kimi.with_overrides(env=["HF_TOKEN=hushed"] + [f"HF_ENDPOINT={mirror}"] * bool(mirror))
+    planned = plan(told, survey(), consents=consents)
+    warning = (
+        "HF_TOKEN is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co: "
+        "--consent token-to-endpoint gives it"
+    )
+    assert (planned.options.variable("HF_TOKEN") is not None) == given
+    assert (warning in planned.warnings) != given
+    assert planned.token_consent is bool(consents)
+
+
+def test_a_mirror_that_the_host_itself_is_set_to_gets_no_token_either(kimi: Playbook) -> None:
+    here = machine.parse(Output(0, "hf_endpoint=https://mirror\n"))
+    told = kimi.with_overrides(env=["HF_TOKEN=hushed", "HUGGING_FACE_HUB_TOKEN=hushed"])
+    planned = plan(told, knowing(survey(), machine=here))
+    assert planned.options.variable("HF_TOKEN") is None
+    assert any(line.startswith("HF_TOKEN, HUGGING_FACE_HUB_TOKEN is not") for line in planned.warnings)
+
+
+def test_the_consents_of_a_forced_patch_are_asked_for_in_its_name(kimi: Playbook) -> None:
+    action = {"kind": "flag", "name": "--max-num-seqs", "op": "set", "value": "8", "consent": "install"}
+    mine = {"id": "mine", "title": "t", "category": "other", "match": [{"text": "a"}], "remedy": [action]}
+    wishes = Wishes(patches=(Patch.model_validate(mine),), forced=("mine",))
+    assert make_plan("gpu7", kimi, survey(), wishes).lacking == {"install": "mine"}
+    assert make_plan("gpu7", kimi, survey(), replace(wishes, yes=True)).lacking == {"install": "mine"}
+    assert make_plan("gpu7", kimi, survey(), replace(wishes, consents=("install",))).lacking == {}
+
+
 def test_the_whole_plan_for_programs(kimi: Playbook) -> None:
     planned = plan(kimi, survey())
     told = planned.as_json()
-    assert {key: told[key] for key in ("host", "playbook", "engine", "command")} == {
+    assert {key: told[key] for key in ("host", "playbook", "name", "engine", "command")} == {
         "host": "gpu7",
         "playbook": "kimi-k2.5",
+        "name": "kimi-k2.5",
         "engine": {"kind": "vllm", "version": planned.version, "python": planned.options.python},
         "command": [*planned.options.argv],
     }
@@ -349,7 +398,9 @@ def test_the_whole_plan_for_programs(kimi: Playbook) -> None:
         "evidence": change.evidence,
         "action": change.action,
     }
-    assert [item["diff"] for item in told["patches"]] == [*change.file_diffs.values()]
+    assert told["patches"] == [
+        {"patch": "fp8-kv-mla", "file": name, "diff": diff} for name, diff in change.file_diffs.items()
+    ]
     assert told["warnings"] == [*planned.warnings]
     assert json.loads(json.dumps(told)) == told
 
