@@ -15,8 +15,9 @@ import pytest
 
 from orchestrator.launch import vigil
 from orchestrator.launch.server import Server
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch
 from orchestrator.on_host.processes import procs
-from orchestrator.on_host.state import launches
 from orchestrator.programs.smoke import Completion
 from tests.deploy import Left
 from tests.deployments import Case
@@ -74,7 +75,7 @@ def status(case: Case) -> dict[str, Any]:
     return value
 
 
-def launch_of(case: Case) -> launches.Launch:
+def launch_of(case: Case) -> Launch:
     """Its living launch; `status` would wait for the server to answer."""
     launch = launches.choose(case.state, None, launches.table())
     assert launch is not None

@@ -18,8 +18,8 @@ from typing import Literal
 import pytest
 
 from orchestrator.engines.vllm.footprint import FOOTPRINT
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import stop
-from orchestrator.on_host.state import launches
 from orchestrator.survey.journal import fold
 from tests import stand_in
 from tests.deployments import REPOSITORY, Case, original

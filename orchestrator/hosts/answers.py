@@ -32,6 +32,7 @@ _NEXT = {
     "state_folder": "ls -ld ~ ~/.local ~/.local/state  # on {host}",
     "no_folder": "ls -ld ~  # on {host}",
     "cannot_start": "ulimit -a; free -g; ls -ld ~  # on {host}",
+    "launch_kind": "grep -H kind ~/.local/state/deploy/*/launches/*/process.json  # on {host}",
     "will_not_die": "ps -eo pid,stat,wchan:24,args  # on {host}: state D waits for the kernel or the driver",
 }
 """What to type on the host after a refusal there; which `deploy` command comes after another says `cli/hints.py`."""
@@ -42,6 +43,7 @@ _KINDS: dict[str, type[DeployError]] = {
     "no_folder": PreflightRefused,
     "state_folder": PreflightRefused,
     "cannot_start": PreflightRefused,
+    "launch_kind": PreflightRefused,
     "already_running": Locked,
     "checkpoint_busy": Locked,
     "no_launch": UsageError,

@@ -47,6 +47,7 @@ class Server:
         request = StartLaunch(
             instance=self._job.name,
             playbook=self._job.playbook.name,
+            kind=plan.launch_kind,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
             environment={

@@ -11,6 +11,7 @@ from orchestrator.engines import sizing
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
+from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.plan import code, outlook, preflight, resolve
@@ -76,6 +77,8 @@ class Plan:
     trusted: Mapping[str, Any] | None
     """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
     refusals: tuple[DeployError, ...]
+    launch_kind: str = registry.USUAL.name
+    """How the engine is started and held (`on_host/kinds/`)."""
 
     @property
     def missing_consents(self) -> tuple[str, ...]:

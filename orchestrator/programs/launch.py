@@ -19,12 +19,14 @@ class Launched(Value):
 
 
 class StartLaunch(Request[Launched]):
-    """Secrets reach the engine's environment and are written nowhere; `unset` are names that it must not inherit."""
+    """Secrets reach the engine's environment and are written nowhere; `unset` are names that it must not inherit, `kind` is
+    how it is started and held."""
 
     program = "launch"
 
     instance: str
     playbook: str
+    kind: str
     launch_id: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.server import Server
+from orchestrator.on_host.kinds import registry
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.patch import DEADLINE_SECONDS
 from orchestrator.steps.step import Effects, Step, Work
@@ -20,9 +21,10 @@ class LaunchStep(Step):
 
     @property
     def effects(self) -> Effects:
+        how = registry.KINDS[self.plan.launch_kind].description
         state = f"~/.local/state/deploy/{self.plan.playbook.instance}"
         return Effects(
-            (f"start the engine under nohup, log and identity in {state}",),
+            (f"start the engine {how}, log and identity in {state}",),
             files=(state,),
             starts=(" ".join(self.plan.options.argv[:3]),),
         )

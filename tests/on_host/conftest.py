@@ -22,10 +22,11 @@ import pytest
 
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.footprint import SharedNames
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch
 from orchestrator.on_host.processes import makers, procs
 from orchestrator.on_host.programs import launch, stop
 from orchestrator.on_host.removing import shared_memory
-from orchestrator.on_host.state import launches
 from tests.programs.requests import PROGRAMS, read_too
 from tests.waiting import eventually
 
@@ -71,9 +72,16 @@ class Deployments:
     def __init__(self, state: Path) -> None:
         self.state = state
 
-    def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> launches.Launch:
+    def launch(self, argv: list[str], *, playbook: str = "tiny", **more: Any) -> Launch:
         identity = f"{playbook}-{uuid.uuid4()}"  # tests that run side by side see each other's processes
-        request = {"instance": playbook, "launch_id": identity, "argv": argv, **OF_VLLM, **more}
+        request = {
+            "instance": playbook,
+            "kind": "nohup",
+            "launch_id": identity,
+            "argv": argv,
+            **OF_VLLM,
+            **more,
+        }
         answer = launch.main(request)
         found = launches.load(self.folder(playbook), answer["launch"])
         assert found is not None
@@ -88,7 +96,7 @@ class Deployments:
         return stop.main({**asked, **limits, **more})
 
 
-def ready(of: launches.Launch, workers: int = 0) -> dict[str, int]:
+def ready(of: Launch, workers: int = 0) -> dict[str, int]:
     """The pids that a stand-in engine printed, once all of it is there: {"server": ..., "worker 0": ...}."""
 
     def printed() -> dict[str, int] | None:

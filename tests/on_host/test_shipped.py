@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from orchestrator.hosts import ship
-from orchestrator.on_host.state import launches
+from orchestrator.on_host.kinds import launches
 from tests.on_host.conftest import OF_VLLM, Deployments, ready, stand_in
 from tests.ports import free_port
 from tests.programs.requests import answer_of
@@ -67,7 +67,13 @@ def test_from_launch_to_stop(python: str, deployments: Deployments) -> None:
         ]
     }
     argv = stand_in(workers=1, port=port, posts=posts)
-    launch = {"instance": "tiny", "launch_id": str(uuid.uuid4()), "argv": argv, **OF_VLLM}
+    launch = {
+        "instance": "tiny",
+        "kind": "nohup",
+        "launch_id": str(uuid.uuid4()),
+        "argv": argv,
+        **OF_VLLM,
+    }
     started = shipped(python, "launch", launch)["value"]
     one = launches.load(deployments.folder(), started["launch"])
     assert one is not None
@@ -129,6 +135,7 @@ def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) 
     assert shell.stdout is not None
     request = {
         "instance": "tiny",
+        "kind": "nohup",
         "launch_id": str(uuid.uuid4()),
         "argv": stand_in(workers=1),
         **OF_VLLM,

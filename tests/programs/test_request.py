@@ -37,6 +37,7 @@ def test_a_program_is_asked_nothing_that_it_does_not_read(program: str) -> None:
 LAUNCH: dict[str, Any] = {
     "instance": "tiny",
     "playbook": "tiny",
+    "kind": "nohup",
     "launch_id": "1",
     "argv": ("vllm",),
     "environment": {"A": "b"},

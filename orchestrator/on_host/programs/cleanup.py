@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.footprint import Footprint
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch
 from orchestrator.on_host.processes import gpu_memory, in_use
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, engines, hub_locks, removal
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import append, at_work, state_folder
 
 STEADY_SECONDS = 5.0
@@ -46,7 +47,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return done
 
 
-def _last(state: Path) -> launches.Launch | None:
+def _last(state: Path) -> Launch | None:
     return launches.choose(state, None, launches.table())
 
 

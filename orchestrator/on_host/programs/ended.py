@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.processes import oom
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import boot_id, known_folder
 
 

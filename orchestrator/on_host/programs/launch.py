@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.footprint import Footprint
+from orchestrator.on_host.kinds import launches, registry
+from orchestrator.on_host.kinds.kind import Command, Kind
 from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, shared_memory
 from orchestrator.on_host.secrets import hub_token, secrets
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import (
     append,
     at_work,
@@ -25,31 +25,17 @@ from orchestrator.on_host.state.state import (
     write_json,
 )
 
-# The engine is sent TERM by its parent's process id, or the whole session is: the supervisor outlives
-# both, so that the exit status is always on record. A caught signal is default again in the engine. Only
-# builtins follow the engine: a program would be a member of the session, and be ended with it. What the
-# shell itself would say of a killed engine ("Killed") is no line of its log: dash, busybox and the ksh
-# family have the redirections of a command in force themselves while they wait for it, so it gets the log
-# back in a subshell.
-SUPERVISOR = r"""
-trap : TERM INT
-record=$1
-shift
-exec 3>&2 2>/dev/null
-( exec 2>&3 3>&-; exec "$@" )
-code=$?
-printf '%s\n' "$code" >"$record"
-exit "$code"
-"""
-
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start the engine; returns at once: {launch, pid, log, started_at}.
 
-    request: instance, playbook (whose name goes on record), launch_id (unique text without blanks), argv, environment {name: value}, secrets
-    {name: value} (reach the engine's environment, are written nowhere), unset [names that it must
-    not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT leads), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises Refusal("already_running") while a member
-    of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
+    request: instance, playbook (whose name goes on record), kind (how it is started and held, a name of `on_host/kinds/`), launch_id
+    (unique text without blanks), argv, environment {name: value}, secrets {name: value} (reach the engine's environment,
+    are written nowhere), unset [names that it must not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT
+    leads), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an
+    engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises
+    Refusal("already_running") while a member of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"),
+    Refusal("cannot_start").
     """
     state = state_folder(request["instance"])
     with at_work(state):
@@ -57,79 +43,88 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
-    environment = _texts(request.get("environment") or {})
+    kind, environment = _kind(request["kind"]), _environment(request)
+    folder = _working_folder(request.get("folder"))
+    marker = request["launch_id"]
+    if not request["argv"] or not marker or marker.split() != [marker]:
+        raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
+    _refuse_second(state, request["instance"])
+
+    before = _before(environment, request["footprint"])
+    number, home = _next_folder(state)
+    started = {
+        "launch_id": marker,
+        "argv": list(request["argv"]),
+        "environment": environment.shown,
+        "secrets": environment.secrets,
+    }
+    more = {"unset": environment.unset, "folder": folder, "note": request.get("note")}
+    write_json(home / "command.json", secrets.redacted({**started, **more}))
+    log = kind.log(home, request["log_name"])
+    record = {"kind": kind.name, "marker": marker, "log": str(log), **before}
+    write_json(home / "process.json", record)  # whatever happens next, the marker is on record
+    append(state, {"action": "launch", "launch": number, "playbook": request.get("playbook"), **started})
+    command = Command(tuple(request["argv"]), environment.inherited, environment.own, folder)
+    record.update(kind.start(command, home, log), started_at=now())
+    write_json(home / "process.json", record)
+    return {"launch": number, **{name: record[name] for name in ("pid", "log", "started_at")}}
+
+
+def _kind(name: str) -> Kind:
+    if name not in registry.KINDS:
+        known = ", ".join(registry.KINDS)
+        raise Refusal("bad_request", f"a launch of the kind {name!r} cannot be started; there are {known}")
+    return registry.KINDS[name]
+
+
+@dataclass(frozen=True)
+class _Environment:
+    """What the engine inherits and what is its own, and how that goes on record: secrets and `unset` by name only."""
+
+    inherited: Mapping[str, str]
+    own: Mapping[str, str]
+    shown: Mapping[str, str]
+    secrets: list[str]
+    unset: list[str]
+
+
+def _environment(request: dict[str, Any]) -> _Environment:
+    shown = _texts(request.get("environment") or {})
     hidden = _texts(request.get("secrets") or {})
     for value in hidden.values():
         secrets.remember(value)
     unset = set(request.get("unset") or ())
     inherited = {name: value for name, value in os.environ.items() if name not in unset}
-    whole = {**inherited, **environment, **hidden, procs.MARKER: request["launch_id"]}
-    withheld, instead = hub_token.withheld(whole, consent=bool(request.get("token_consent")))
+    own = {**shown, **hidden, procs.MARKER: request["launch_id"]}
+    consent = bool(request.get("token_consent"))
+    withheld, instead = hub_token.withheld({**inherited, **own}, consent=consent)
     for name in withheld:
         unset.add(name)
-        for values in (whole, environment, hidden):
+        for values in (inherited, own, shown, hidden):
             values.pop(name, None)
-    whole.update(instead)
-    environment.update(instead)
-    folder = _working_folder(request.get("folder"))
-    if (
-        not request["argv"]
-        or not request["launch_id"]
-        or request["launch_id"].split() != [request["launch_id"]]
-    ):
-        raise Refusal("bad_request", "a launch needs a command and an identity without blanks")
-    _refuse_second(state, request["instance"])
+    own.update(instead)
+    shown.update(instead)
+    return _Environment(inherited, own, shown, sorted(hidden), sorted(unset))
 
-    log_name = request["log_name"]
-    leaves = Footprint.of(request["footprint"])
-    number, home = _next_folder(state)
-    command = {
-        "launch_id": request["launch_id"],
-        "argv": list(request["argv"]),
-        "environment": environment,
-        "secrets": sorted(hidden),
-        "unset": sorted(unset),
-        "folder": folder,
-        "note": request.get("note"),
-    }
-    write_json(home / "command.json", secrets.redacted(command))
-    record = {
+
+def _before(environment: _Environment, footprint: dict[str, Any]) -> dict[str, Any]:
+    """What is on record of the moment before the start, for who looks at the launch later."""
+    whole = {**environment.inherited, **environment.own}
+    variables = (*caches.VARIABLES, *Footprint.of(footprint).variables)
+    led_by = [name for name in variables if name in whole and name not in environment.secrets]
+    return {
         "machine": machine_id(),
         "boot_id": boot_id(),
         "pid": None,
         "start_time": None,
-        "session": None,
-        "marker": request["launch_id"],
         "started_at": now(),
-        "log": str(home / log_name),
-        "shm_before": [one.name for one in shared_memory.entries()],
+        "shm_before": [entry.name for entry in shared_memory.entries()],
         "gpu_before_mib": gpu_memory.used(),
-        "footprint": request["footprint"],
-        "caches_by": {
-            name: whole[name]
-            for name in (*caches.VARIABLES, *leaves.variables)
-            if name in whole and name not in hidden
-        },
+        "footprint": footprint,
+        "caches_by": {name: whole[name] for name in led_by},
         "oom_kills_before": oom.counts(),
         "adopters": _adopters(),
     }
-    write_json(home / "process.json", record)  # whatever happens next, the marker is on record
-    append(
-        state,
-        {
-            "action": "launch",
-            "launch": number,
-            "playbook": request.get("playbook"),
-            "launch_id": request["launch_id"],
-            "argv": command["argv"],
-            "environment": environment,
-            "secrets": command["secrets"],
-        },
-    )
-    one = _start(home, log_name, list(request["argv"]), whole, folder)
-    record.update(pid=one.pid, start_time=one.start_time, session=one.pid, started_at=now())
-    write_json(home / "process.json", record)
-    return {"launch": number, "pid": one.pid, "log": record["log"], "started_at": record["started_at"]}
 
 
 def _adopters() -> list[tuple[int, int]]:
@@ -173,33 +168,3 @@ def _next_folder(state: Path) -> tuple[int, Path]:
         except FileExistsError:  # another host that shares this home folder took the number
             continue
         return number, folder
-
-
-def _start(
-    home: Path, log_name: str, argv: list[str], environment: dict[str, str], folder: str
-) -> procs.Process:
-    nohup = [program] if (program := shutil.which("nohup")) else []
-    script = SUPERVISOR if nohup else "trap '' HUP" + SUPERVISOR
-    log = os.open(home / log_name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        started = subprocess.Popen(
-            [*nohup, "/bin/sh", "-c", script, "deploy-launch", str(home / "exit"), *argv],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Refusal(
-            "cannot_start", f"cannot start /bin/sh in {folder}: {error.strerror or error}"
-        ) from error
-    finally:
-        os.close(log)
-    one = procs.process(started.pid)
-    # A caller that lives longer than the launch must reap it; as a rule this program ends long before.
-    threading.Thread(target=started.wait, daemon=True).start()
-    if one is None:
-        raise Refusal("cannot_start", f"pid {started.pid} was gone before it could be recorded")
-    return one

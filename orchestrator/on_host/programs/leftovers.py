@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.processes import gpu_memory, procs
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import boot_id, known_folder
 
 
@@ -19,18 +19,13 @@ def main(request: dict[str, Any]) -> dict[str, Any] | None:
     launch = launches.choose(known_folder(request["instance"]), None, at)
     if launch is None or launch.boot_id != boot_id():
         return None
-    supervisor = launches.supervisor(launch, at)
-    living = [
-        process
-        for process in launches.members(launch, at)
-        if supervisor is None or process.pid != supervisor.pid
-    ]
+    living = launches.engine(launch, launches.members(launch, at), at)
     held = gpu_memory.held([process.pid for process in living], launch.record.get("gpu_before_mib"))
     if not living and not held["cards"]:
         return None
     return {
         "launch": launch.number,
-        "supervised": supervisor is not None,
+        "supervised": launches.supervisor(launch, at) is not None,
         "processes": [
             {"pid": process.pid, "name": procs.name(process), "gpu_mib": held["processes"].get(process.pid)}
             for process in living

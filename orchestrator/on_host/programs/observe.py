@@ -6,10 +6,12 @@ import stat
 import time
 from typing import Any
 
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch, Table
 from orchestrator.on_host.ports import endpoint, listeners
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.removing import shared_memory
-from orchestrator.on_host.state import launches, turns
+from orchestrator.on_host.state import turns
 from orchestrator.on_host.state.state import boot_id, known_folder, machine_id, records
 
 
@@ -72,7 +74,7 @@ def _place(command: dict[str, Any]) -> dict[str, Any] | None:
     return {"host": host, "port": port, "model": model} if type(port) is int and 0 < port < 1 << 16 else None
 
 
-def _process(launch: launches.Launch, members: list[procs.Process], at: launches.Table) -> dict[str, Any]:
+def _process(launch: Launch, members: list[procs.Process], at: Table) -> dict[str, Any]:
     started_at = launch.record.get("started_at")
     return {
         "alive": launches.supervisor(launch, at) is not None,
@@ -86,7 +88,7 @@ def _process(launch: launches.Launch, members: list[procs.Process], at: launches
     }
 
 
-def _log(launch: launches.Launch) -> dict[str, Any] | None:
+def _log(launch: Launch) -> dict[str, Any] | None:
     try:
         status = launch.log.stat()
     except OSError:

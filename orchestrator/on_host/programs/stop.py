@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.footprint import Footprint
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch, Table
 from orchestrator.on_host.processes import gpu_memory, makers, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import shared_memory
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import append, at_work, boot_id, state_folder
 
 ORPHANS_GRACE_SECONDS = 1.0
@@ -26,11 +26,11 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """End a launch and clean up after it; harmless when nothing of it lives.
 
     request: instance, launch (null: the one that lives, else the latest), grace_seconds after TERM,
-    kill_seconds after KILL, footprint (what the engine leaves on a host, for a launch whose record does not tell), remove_shm, consented_shm (names of entries that may go though they are not
-    known to be ours), wait_gpu_seconds, by_person (for the journal). Answers {launch, ended: [{pid, name}],
-    killed: how many needed KILL, exit_code, left: [{pid, name}] (they write into its log, are not known to be its own, and
-    live on), shm_removed: [{name, bytes}], shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds};
-    launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
+    kill_seconds after KILL, footprint (what the engine leaves on a host, for a launch whose record does not tell),
+    remove_shm, consented_shm (names of entries that may go though they are not known to be ours), wait_gpu_seconds,
+    by_person (for the journal). Answers {launch, ended: [{pid, name}], killed: how many needed KILL, exit_code,
+    left: [{pid, name}] (they write into its log, are not known to be its own, and live on), shm_removed: [{name, bytes}],
+    shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds}; launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
     Refusal("will_not_die") when something survives KILL or may not be ended by this user.
     """
     state = state_folder(request["instance"])
@@ -49,9 +49,11 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
     ending = Ending(launch)
     survivors = ending.run(request["grace_seconds"], request["kill_seconds"])
     if survivors:
-        who = ", ".join(f"pid {one.pid} ({procs.name(one)}, state {one.state})" for one in survivors)
-        append(state, {"action": "stop_failed", "launch": launch.number, "survivors": who})
-        raise Refusal("will_not_die", f"KILL does not end launch {launch.number}: {who}")
+        names = ", ".join(
+            f"pid {process.pid} ({procs.name(process)}, state {process.state})" for process in survivors
+        )
+        append(state, {"action": "stop_failed", "launch": launch.number, "survivors": names})
+        raise Refusal("will_not_die", f"KILL does not end launch {launch.number}: {names}")
     removed: list[shared_memory.ShmFile] = []
     kept: list[tuple[shared_memory.ShmFile, str]] = []
     if request.get("remove_shm", True):
@@ -73,13 +75,13 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
         gpu = gpu_memory.wait(set(ending.seen), before, request["wait_gpu_seconds"])
     left = launches.writers(launch, launches.table())
     answer = _answer(launch, ending, left, removed, kept, gpu, began)
-    brief = {"shm_removed": [one.name for one in removed], "shm_kept": len(kept)}
+    brief = {"shm_removed": [entry.name for entry in removed], "shm_kept": len(kept)}
     append(state, {"action": "stop", **answer, **brief, "by_person": bool(request.get("by_person"))})
     return answer
 
 
 def _answer(
-    launch: launches.Launch | None,
+    launch: Launch | None,
     ending: Ending | None,
     left: list[procs.Process],
     removed: list[shared_memory.ShmFile],
@@ -94,15 +96,15 @@ def _answer(
         "killed": len(ending.killed) if ending else 0,
         "exit_code": launch.exit_code() if launch else None,
         "left": [{"pid": process.pid, "name": procs.name(process)} for process in left],
-        "shm_removed": [{"name": one.name, "bytes": one.bytes} for one in removed],
+        "shm_removed": [{"name": entry.name, "bytes": entry.bytes} for entry in removed],
         "shm_kept": [
             {
-                "name": one.name,
-                "bytes": one.bytes,
+                "name": entry.name,
+                "bytes": entry.bytes,
                 "reason": reason,
                 "doubtful": reason.startswith(shared_memory.DOUBT),
             }
-            for one, reason in kept
+            for entry, reason in kept
         ],
         "gpu": gpu,
         "seconds": round(time.monotonic() - began, 3),
@@ -112,14 +114,14 @@ def _answer(
 class Ending:
     """The ending of one launch: who was seen, who needed KILL."""
 
-    def __init__(self, launch: launches.Launch) -> None:
+    def __init__(self, launch: Launch) -> None:
         self.launch = launch
         self.seen: dict[int, str] = {}
         self.killed: set[int] = set()
         self._asked: set[int] = set()
 
     def run(self, grace_seconds: float, kill_seconds: float) -> list[procs.Process]:
-        """TERM, wait, KILL; gives back who lives on.
+        """TERM, wait, KILL, in the way of the launch's kind; gives back who lives on.
 
         The supervisor is spared as long as it may take to record the exit status of its engine.
         """
@@ -135,25 +137,26 @@ class Ending:
 
     def _engine(self) -> list[procs.Process]:
         at = launches.table()
-        supervisor = launches.supervisor(self.launch, at)
-        return [one for one in self._look(at) if supervisor is None or one.pid != supervisor.pid]
+        return launches.engine(self.launch, self._look(at), at)
 
-    def _look(self, at: launches.Table) -> list[procs.Process]:
+    def _look(self, at: Table) -> list[procs.Process]:
         """The living members; what they hold is noted while they still hold it."""
         living, self.launch = launches.look(self.launch, at)
-        self.seen.update((one.pid, procs.name(one)) for one in living if one.pid not in self.seen)
+        for process in living:
+            if process.pid not in self.seen:
+                self.seen[process.pid] = procs.name(process)
         return living
 
     def _until_gone(
         self,
-        who: Callable[[], list[procs.Process]],
+        members: Callable[[], list[procs.Process]],
         act: Callable[[list[procs.Process]], None],
         seconds: float,
     ) -> list[procs.Process]:
         """Act on those who live, again on whoever appears; gives back who lives when the time is over."""
         give_up = time.monotonic() + seconds
         while True:
-            living = who()
+            living = members()
             left = give_up - time.monotonic()
             if not living or left <= 0:
                 return living
@@ -162,20 +165,12 @@ class Ending:
 
     def _terminate(self, living: list[procs.Process]) -> None:
         """Ask the engine, which then ends its own workers; ask those too whom it left behind when it went."""
-        pids = {one.pid for one in living}
-        for one in living:
-            if one.parent not in pids and one.pid not in self._asked:
-                _send(one, signal.SIGTERM)
-                self._asked.add(one.pid)
+        pids = {process.pid for process in living}
+        heads = [
+            process for process in living if process.parent not in pids and process.pid not in self._asked
+        ]
+        self._asked.update(process.pid for process in heads)
+        self.launch.kind.terminate(self.launch, heads)
 
     def _kill(self, living: list[procs.Process]) -> None:
-        for one in living:
-            if _send(one, signal.SIGKILL):
-                self.killed.add(one.pid)
-
-
-def _send(one: procs.Process, number: signal.Signals) -> bool:
-    try:
-        return procs.send(one, number)
-    except PermissionError:  # it became another user's; it is named among those who live on
-        return False
+        self.killed |= self.launch.kind.kill(self.launch, living)

@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch
 from orchestrator.on_host.ports import endpoint, listeners
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import known_folder
 
 HEARTBEAT_SECONDS = 2.0
@@ -66,7 +67,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"exited": launch.exit_code(), "log_bytes": _size(launch), "members": _members(launch)}
 
 
-def _holder(launch: launches.Launch, request: dict[str, Any]) -> procs.Process | None:
+def _holder(launch: Launch, request: dict[str, Any]) -> procs.Process | None:
     """The process by whose end the launch ends: its supervisor, or its server where that outlived it."""
     at = launches.table()
     supervisor = launches.supervisor(launch, at)
@@ -81,14 +82,14 @@ def _holder(launch: launches.Launch, request: dict[str, Any]) -> procs.Process |
     return at.processes[serving[0]] if serving else None
 
 
-def _size(launch: launches.Launch) -> int:
+def _size(launch: Launch) -> int:
     try:
         return launch.log.stat().st_size
     except OSError:
         return 0
 
 
-def _work(launch: launches.Launch) -> dict[str, float]:
+def _work(launch: Launch) -> dict[str, float]:
     pids = [member.pid for member in launches.look(launch, launches.table())[0]]
     return {
         "cpu_seconds": round(sum(procs.cpu_seconds(pid) for pid in pids), 2),
@@ -96,7 +97,7 @@ def _work(launch: launches.Launch) -> dict[str, float]:
     }
 
 
-def _members(launch: launches.Launch) -> list[dict[str, Any]]:
+def _members(launch: Launch) -> list[dict[str, Any]]:
     living, _ = launches.look(launch, launches.table())
     return [{"pid": member.pid, "name": procs.name(member)} for member in living]
 
@@ -152,7 +153,7 @@ class _Watched:
 class _Asking:
     """A thread that asks for health, since a server that accepts but never answers must hide no exit."""
 
-    def __init__(self, launch: launches.Launch, request: dict[str, Any], wake: Callable[[], None]) -> None:
+    def __init__(self, launch: Launch, request: dict[str, Any], wake: Callable[[], None]) -> None:
         self._launch, self._request, self._wake = launch, request, wake
         self._host = endpoint.reachable(request.get("host") or "127.0.0.1")
         self._said: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()

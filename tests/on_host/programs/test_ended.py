@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.processes import oom
 from orchestrator.on_host.programs import ended
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, stand_in
 from tests.waiting import eventually
 

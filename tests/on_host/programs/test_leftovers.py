@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.processes import gpu_memory
 from orchestrator.on_host.programs import leftovers
-from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.waiting import eventually
 

@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import Launch
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.programs import observe
-from orchestrator.on_host.state import launches
 from orchestrator.on_host.state.state import boot_id, machine_id
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.ports import free_port
@@ -29,7 +30,7 @@ def look(port: int, **more: Any) -> dict[str, Any]:
     )
 
 
-def over(one: launches.Launch) -> None:
+def over(one: Launch) -> None:
     eventually(lambda: one.exit_code() is not None and not launches.members(one, launches.table()))
 
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.on_host.footprint import Footprint, SharedNames
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.programs import stop
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches, state
+from orchestrator.on_host.state import state
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.waiting import eventually
 

@@ -14,9 +14,9 @@ from typing import IO, Any
 
 import pytest
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import watch
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches
 from tests.on_host.conftest import Deployments, ready, stand_in
 from tests.ports import free_port
 from tests.waiting import eventually, takes_less_than

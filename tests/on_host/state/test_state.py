@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host.files import trusted
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import lock, observe
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.state import launches, state
+from orchestrator.on_host.state import state
 from tests.odd_files import UNREADABLE, put
 from tests.ports import free_port
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.on_host.kinds import launches, registry
+from orchestrator.on_host.kinds.kind import Launch, Table
 from orchestrator.on_host.processes.procs import Process
-from orchestrator.on_host.state import launches
+from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state.sightings import Sightings
 from orchestrator.on_host.state.state import machine_id, write_json
 
-LAUNCH = launches.Launch(1, Path("/state/launches/1"), "mine", "boot", 100, 5000, {})
+LAUNCH = Launch(1, Path("/state/launches/1"), registry.USUAL, "mine", "boot", 100, 5000, {})
 
 
 def process(pid: int, parent: int, session: int, start: int = 6000, state: str = "S") -> Process:
@@ -38,7 +41,7 @@ def members(
     record: dict[str, Any] | None = None,
 ) -> list[int]:
     outputs = {pid: {"/state/launches/1/vllm.log"} for pid in printing}
-    table = launches.Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
+    table = Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
     launch = replace(LAUNCH, seen=Sightings(frozenset(seen)), record={"log": "/x/vllm.log", **(record or {})})
     return [one.pid for one in launches.members(launch, table)]
 
@@ -155,22 +158,22 @@ def test_whoever_asks_and_its_ancestors_are_spared() -> None:
 
 
 def test_a_launch_cut_off_before_its_pid_was_recorded_is_found_by_its_marker() -> None:
-    cut_off = launches.Launch(1, Path("/state/launches/1"), "mine", "boot", None, None, {})
-    table = launches.Table("boot", {300: OTHER}, {300: "mine"}, {}, 999)
+    cut_off = Launch(1, Path("/state/launches/1"), registry.USUAL, "mine", "boot", None, None, {})
+    table = Table("boot", {300: OTHER}, {300: "mine"}, {}, 999)
     assert [one.pid for one in launches.members(cut_off, table)] == [300]
 
 
 @pytest.mark.parametrize(("start", "found"), [(5000, True), (5001, False)])
 def test_supervisor(start: int, found: bool) -> None:
     one = process(100, 1, 100, start)
-    table = launches.Table("boot", {100: one}, {}, {}, 999)
+    table = Table("boot", {100: one}, {}, {}, 999)
     assert (launches.supervisor(LAUNCH, table) == one) is found
 
 
-def record(state: Path, number: int, machine: str, marker: str) -> None:
+def record(state: Path, number: int, machine: str, marker: str, **more: Any) -> None:
     folder = state / "launches" / str(number)
     folder.mkdir(parents=True)
-    write_json(folder / "process.json", {"machine": machine, "boot_id": "boot", "marker": marker})
+    write_json(folder / "process.json", {"machine": machine, "boot_id": "boot", "marker": marker, **more})
 
 
 def test_launches_of_another_machine_in_a_shared_home_are_not_seen(tmp_path: Path) -> None:
@@ -184,11 +187,28 @@ def test_launches_of_another_machine_in_a_shared_home_are_not_seen(tmp_path: Pat
     assert launches.load(tmp_path, 11) is None
 
 
+def test_records_of_older_releases_name_no_kind(tmp_path: Path) -> None:
+    record(tmp_path, 1, machine_id(), "a")
+    (launch,) = launches.launches(tmp_path)
+    assert launch.kind is registry.USUAL
+
+
+@pytest.mark.parametrize("kind", ["of a later release", ["nohup"], None, ""])
+def test_a_launch_of_a_kind_that_is_not_known_is_not_passed_over(tmp_path: Path, kind: Any) -> None:
+    """It may live, and a second engine would be started beside it."""
+    record(tmp_path, 1, machine_id(), "a", kind=kind)
+    with pytest.raises(Refusal, match=f"{tmp_path}/launches/1 .*{re.escape(repr(kind))}") as no:
+        launches.launches(tmp_path)
+    assert no.value.code == "launch_kind"
+    record(tmp_path, 2, "another machine", "b", kind=kind)
+    assert launches.load(tmp_path, 2) is None
+
+
 def test_the_living_launch_is_chosen_before_the_latest(tmp_path: Path) -> None:
     record(tmp_path, 1, machine_id(), "old")
     record(tmp_path, 2, machine_id(), "new")
-    nobody = launches.Table("boot", {300: OTHER}, {}, {}, 999)
-    living = launches.Table("boot", {300: OTHER}, {300: "old"}, {}, 999)
+    nobody = Table("boot", {300: OTHER}, {}, {}, 999)
+    living = Table("boot", {300: OTHER}, {300: "old"}, {}, 999)
     assert [
         one.number if (one := launches.choose(tmp_path, number, at)) else None
         for number, at in [(None, nobody), (None, living), (2, living), (3, living)]

@@ -1,0 +1,1 @@
+"""How an engine is started and held here."""
