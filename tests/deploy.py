@@ -15,9 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# The command imports it in a thread of its own. pytest rewrites each module at its first import, and Python 3.11 cannot
-# parse in two threads at once ("AST constructor recursion depth mismatch").
-import orchestrator.loop.deployment  # noqa: F401
+# The command imports these in threads. pytest rewrites each module at its first import, and Python 3.11 cannot parse in two
+# threads at once ("AST constructor recursion depth mismatch").
+import orchestrator.download.fetch
+import orchestrator.download.verdict
+import orchestrator.launch.attempt
+import orchestrator.loop.deployment
+import orchestrator.remedy.apply
+import orchestrator.remedy.carry_out  # noqa: F401
 from orchestrator.cli.main import run
 from tests.sshd import Sshd
 

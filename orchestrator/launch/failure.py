@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from orchestrator.base.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
-from orchestrator.diagnosis.engine import Diagnosis
-from orchestrator.launch.watch import Seen
 from orchestrator.on_host.secrets.secrets import redact
-from orchestrator.plan.gpu_room import Shortage
-from orchestrator.programs.smoke import Completion
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.verdict import Diagnosis
+    from orchestrator.launch.watch import Seen
+    from orchestrator.plan.gpu_room import Shortage
+    from orchestrator.programs.smoke import Completion
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.base.errors import CheckpointError, UsageError
-from orchestrator.diagnosis.engine import diagnose_log
-from orchestrator.diagnosis.verdict import Diagnosis
-from orchestrator.download.verdict import Checked, judge
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
-from orchestrator.launch.ended import of_its_own
 from orchestrator.plan.change import Change
 from orchestrator.plan.known import of_host
 from orchestrator.plan.plan import Goal, Plan, differences, make_plan
@@ -29,6 +25,10 @@ from orchestrator.survey.observed import Observed, observe
 from orchestrator.survey.status import describe
 from orchestrator.survey.survey import Survey
 from orchestrator.survey.survey import survey as survey_of
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.verdict import Diagnosis
+    from orchestrator.download.verdict import Checked
 
 DEADLINE_SECONDS = 30.0
 """How long one program on the host may take to answer (`Host.script`)."""
@@ -81,6 +81,9 @@ class Reading:
 
         What the host knows (versions, cards, the command, how long the log has been silent) goes into it.
         """
+        from orchestrator.diagnosis.engine import diagnose_log
+        from orchestrator.launch.ended import of_its_own
+
         survey = self.survey()
         observed = survey.observed if launch is None else self.observe(launch)[0]
         log = self._log_of(observed, launch)
@@ -134,6 +137,8 @@ class Reading:
 
     def verify(self, *, deep: bool) -> Checked:
         """Judge the checkpoint's files without network; reads only."""
+        from orchestrator.download.verdict import judge
+
         return judge(self.job, self.survey(), deep=deep)
 
     def require_readable(self, survey: Survey) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from orchestrator.engines.sizing import TORCH_SHARE
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
 from orchestrator.on_host.secrets.secrets import redact
-from orchestrator.programs.cleanup import Waited
+
+if TYPE_CHECKING:
+    from orchestrator.programs.cleanup import Waited
 
 LITTLE_MIB = 2048
 LITTLE_SHARE = 0.04

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from orchestrator.checkpoint import architecture
 from orchestrator.engines import sizing
@@ -18,8 +19,10 @@ from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, with_edits
 from orchestrator.plan.known import kv_dtype, of_launch
 from orchestrator.playbook.playbook import Figures, Playbook
-from orchestrator.programs.cleanup import Waited
 from orchestrator.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from orchestrator.programs.cleanup import Waited
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.engines.sizing import Fit
 from orchestrator.patches import propose
 from orchestrator.plan import resolve
@@ -14,6 +14,9 @@ from orchestrator.plan.outlook import with_consequences
 from orchestrator.plan.plan import Plan, Wishes
 from orchestrator.survey.journal import AppliedPatch
 from orchestrator.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.verdict import Diagnosis
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.launch import vigil
-from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import Plan
@@ -27,5 +26,5 @@ class AnswerStep(Step):
         return Effects((asked,), depends=A_REPAIR)
 
     def do(self, work: Work) -> Failure | Onward | None:
-        work.follow(Attempt(work.job, self.plan, self.launch, past="healthy"))
+        work.follow(self.plan, self.launch, past="healthy")
         return settled(work.attempt.ask_again(), ours=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from orchestrator.launch.failure import GpuBusy
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
-from orchestrator.remedy import carry_out
 from orchestrator.steps.step import Effects, Step, Work
 
 
@@ -26,6 +25,8 @@ class CleanUp(Step):
         return Effects(tuple(f"clean up {name.replace('_', ' ')}" for name in self.change.cleanups))
 
     def do(self, work: Work) -> None:
+        from orchestrator.remedy import carry_out
+
         work.require()
         short = carry_out.clean(work.job, self.plan, self.change)
         if short is not None:

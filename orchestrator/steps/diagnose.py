@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import Plan
@@ -28,5 +27,5 @@ class Diagnose(Step):
         )
 
     def do(self, work: Work) -> Failure | Onward:
-        work.follow(Attempt(work.job, self.plan, self.launch, past="older"))
+        work.follow(self.plan, self.launch, past="older")
         return settled(work.attempt.until_ready() or work.attempt.prove(), ours=False) or "done"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
-from orchestrator.remedy import carry_out
 from orchestrator.steps.step import Effects, Step, Work
 
 
@@ -28,5 +27,7 @@ class DiscardStep(Step):
         )
 
     def do(self, work: Work) -> None:
+        from orchestrator.remedy import carry_out
+
         work.require()
         carry_out.discard(work.job, self.plan.survey, self.change)

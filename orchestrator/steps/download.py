@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.download.fetch import fetch
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
@@ -53,6 +52,8 @@ class Download(Step):
     def do(self, work: Work) -> Onward | None:
         if not self.lacking:
             return None
+        from orchestrator.download.fetch import fetch
+
         work.require()
         fetch(work.job, self.plan.survey)
         return "verify"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.server import Server
 from orchestrator.on_host.kinds import registry
 from orchestrator.plan.plan import Plan
@@ -36,4 +35,4 @@ class LaunchStep(Step):
             job.record(plan.trusted)
         with job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
             started = Server(job).start(plan)
-        work.follow(Attempt(job, plan, started, past="new"))
+        work.follow(plan, started, past="new")

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
-from orchestrator.remedy import apply
 from orchestrator.steps.step import Effects, Step, Work
 
 DEADLINE_SECONDS = 30.0
@@ -29,6 +28,8 @@ class PatchStep(Step):
         return Effects(words or ("nothing",), files=tuple(dict.fromkeys(files)))
 
     def do(self, work: Work) -> None:
+        from orchestrator.remedy import apply
+
         for change in self.changes:
             work.require()
             with work.job.report.step("patch", change.patch.id, limit=DEADLINE_SECONDS) as step:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.remedy import apply
 from orchestrator.steps.patch import DEADLINE_SECONDS
 from orchestrator.steps.step import Effects, Step, Work
 from orchestrator.survey.journal import AppliedPatch
@@ -31,6 +30,8 @@ class Revert(Step):
         return Effects((back,), files=files)
 
     def do(self, work: Work) -> None:
+        from orchestrator.remedy import apply
+
         patch = self.applied.patch
         work.require()
         with work.job.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:

@@ -6,11 +6,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from orchestrator.job import Job
-from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.failure import Failure
+from orchestrator.launch.server import UnderWay
+from orchestrator.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from orchestrator.launch.attempt import Attempt
+    from orchestrator.launch.progress import Past
 
 Onward = Literal["follow", "fetch", "verify", "launch", "done"]
 """Where planning takes up again when a step changed what the steps after it were planned from: with the launch that is
@@ -45,9 +50,11 @@ class Work:
         self._until_end = until_end
         self._attempt: Attempt | None = None
 
-    def follow(self, attempt: Attempt) -> None:
+    def follow(self, plan: Plan, launch: UnderWay, *, past: Past) -> None:
         """Follow this launch until the list has ended."""
-        self._attempt = self._until_end.enter_context(attempt)
+        from orchestrator.launch.attempt import Attempt
+
+        self._attempt = self._until_end.enter_context(Attempt(self.job, plan, launch, past=past))
 
     @property
     def attempt(self) -> Attempt:
@@ -57,7 +64,10 @@ class Work:
 
 
 class Step(ABC):
-    """One effect of a plan: a frozen value that tells what it will do, and does it."""
+    """One effect of a plan: a frozen value that tells what it will do, and does it.
+
+    What only its doing needs is imported there: a plan is told, and a server that answers confirmed, without any of it.
+    """
 
     name: ClassVar[str]
 

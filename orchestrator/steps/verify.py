@@ -6,8 +6,6 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.download.fetch import fetch
-from orchestrator.download.verdict import broken, judge
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
@@ -30,6 +28,9 @@ class VerifyStep(Step):
         return Effects(words, depends="what is broken is fetched again" if self.broken == "fetch" else "")
 
     def do(self, work: Work) -> Onward | None:
+        from orchestrator.download.fetch import fetch
+        from orchestrator.download.verdict import broken, judge
+
         job, survey = work.job, self.plan.survey
         verdict = judge(job, survey, deep=False)
         if verdict.whole:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import Plan
@@ -31,7 +30,7 @@ class WatchStep(Step):
 
     def do(self, work: Work) -> Failure | Onward | None:
         if self.older is not None:
-            work.follow(Attempt(work.job, self.plan, self.older, past="older"))
+            work.follow(self.plan, self.older, past="older")
         return settled(work.attempt.until_ready(), ours=self.older is None)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from orchestrator.cli.main import COMMANDS, run
+from tests.cli.imported import imported
 
 
 @pytest.mark.parametrize(
@@ -24,11 +22,5 @@ def test_it_reads_well_and_has_an_example(words: list[str], capsys: pytest.Captu
 
 @pytest.mark.parametrize("words", [["--help"], ["plan", "--help"], ["list", "playbooks", "--help"]])
 def test_it_imports_nothing_that_is_slow(words: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "orchestrator.cli.main", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert not imported & {"rich", "pydantic", "paramiko", "fabric", "huggingface_hub", "ruamel", "yaml"}
+    slow = {"rich", "pydantic", "paramiko", "fabric", "huggingface_hub", "ruamel", "yaml"}
+    assert not imported(words) & slow

@@ -11,6 +11,7 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.on_host.state.state import append, state_folder
+from tests.cli.imported import imported
 
 ENGINE = "/nowhere/bin/python3"
 
@@ -67,6 +68,19 @@ def test_a_consent_that_nobody_can_be_asked_for_is_what_stops_it(
     assert run(["plan", *words, *asked]) == 4
     assert "--consent listen-openly" in capsys.readouterr().err
     assert run(["plan", *words, *asked, "--consent", "listen-openly"]) == 0
+
+
+def test_it_is_told_without_what_carries_it_out(words: list[str]) -> None:
+    """Nor does a server that answers need any of it, which is asked for a completion by a step of the same list."""
+    loaded = imported(["plan", *words], code=4)
+    assert {"orchestrator.steps.course", "orchestrator.steps.confirm"} <= loaded
+    doing = {
+        "orchestrator.diagnosis",
+        "orchestrator.download",
+        "orchestrator.launch.attempt",
+        "orchestrator.remedy.apply",
+    }
+    assert not loaded & (doing | {"paramiko", "fabric", "rich", "hyperscan", "tarfile"})
 
 
 REFUSED = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.download import fetch
 from orchestrator.programs.inspect_checkpoint import Index
-from orchestrator.steps import download
 from orchestrator.steps.download import Download
 from orchestrator.survey.checkpoint import Checkpoint
 from tests.steps.doing import do, plan
@@ -36,7 +36,7 @@ def test_what_is_known_to_be_missing_is_fetched(
     checkpoint: Checkpoint, fetches: bool, bytes_: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[Any] = []
-    monkeypatch.setattr(download, "fetch", lambda job, found: fetched.append(found))
+    monkeypatch.setattr(fetch, "fetch", lambda job, found: fetched.append(found))
     step = Download(plan(survey(checkpoint=checkpoint)))
     assert step.effects.network_bytes == bytes_
     assert step.effects.words[0].startswith("fetch" if fetches else "nothing")

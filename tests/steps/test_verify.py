@@ -8,8 +8,9 @@ import pytest
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.cli.hints import after
+from orchestrator.download import fetch
+from orchestrator.download import verdict as verdicts
 from orchestrator.download.verdict import Checked
-from orchestrator.steps import verify
 from orchestrator.steps.verify import Onset, VerifyStep
 from tests.steps.doing import do, plan
 from tests.surveys import WHOLE
@@ -23,12 +24,12 @@ BAD = {**WHOLE_ONE, "whole": False, "bad": [{"file": "a b.safetensors", "why": "
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     fetched: list[Any] = []
-    monkeypatch.setattr(verify, "fetch", lambda job, found: fetched.append(found))
+    monkeypatch.setattr(fetch, "fetch", lambda job, found: fetched.append(found))
     return fetched
 
 
 def verdict(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> None:
-    monkeypatch.setattr(verify, "judge", lambda job, found, deep: Checked.model_validate(answer))
+    monkeypatch.setattr(verdicts, "judge", lambda job, found, deep: Checked.model_validate(answer))
 
 
 def test_a_whole_checkpoint_is_left_alone(monkeypatch: pytest.MonkeyPatch, fetched: list[Any]) -> None:
