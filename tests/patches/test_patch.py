@@ -166,40 +166,6 @@ def test_a_shipped_patch_lies_in_the_folder_of_its_category(path: Path) -> None:
     assert path.parent == shipped("patches") / patch.category
 
 
-def test_a_good_patch_of_ones_own(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(GOOD)
-    (patch,) = catalogue.load([tmp_path, tmp_path / "missing"])
-    assert patch.match[0].exception == "MyError"
-
-
-def test_the_earlier_folder_wins(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine.yaml").write_text(GOOD.replace("of mine", f"of {name}"))
-    assert [patch.title for patch in catalogue.load([tmp_path / "one", tmp_path / "two"])] == [
-        "A failure of one"
-    ]
-
-
-def test_an_id_that_a_folder_holds_twice_is_refused(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "mine.yaml").write_text(GOOD)
-    with pytest.raises(UsageError) as refusal:
-        catalogue.load([tmp_path])
-    first, second = tmp_path / "one" / "mine.yaml", tmp_path / "two" / "mine.yaml"
-    assert f"{second}:1: id: is that of {first} too; allowed: one file" in refusal.value.message
-    assert refusal.value.next_command == f"diff -- {first} {second}"
-
-
-def test_the_users_own_folder_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "deploy" / "patches"
-    folder.mkdir(parents=True)
-    (folder / "mine.yaml").write_text(GOOD)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert {"mine", "fp8-kv-mla"} <= {patch.id for patch in catalogue.load_all()}
-
-
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import SecretStr, ValidationError
-from ruamel.yaml import YAML
+from pydantic import SecretStr
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import UsageError
@@ -17,8 +15,6 @@ from orchestrator.playbook import playbook
 from orchestrator.playbook.playbook import Playbook
 
 CASES = Path(__file__).parent / "cases"
-WRONG = sorted((CASES / "wrong").glob("*.yaml"))
-OVERRIDES: list[dict[str, Any]] = YAML(typ="safe").load(CASES / "overrides.yaml")
 
 
 def consents_of(asked: Playbook) -> dict[str, str]:
@@ -62,23 +58,6 @@ def test_the_flagship() -> None:
     assert not found.engine.accepts("unknown")
 
 
-@pytest.mark.parametrize("path", WRONG, ids=lambda path: path.stem)
-def test_a_wrong_file_is_told_by_line_and_key(path: Path) -> None:
-    says = [
-        line.removeprefix("# says:").strip() for line in path.read_text().splitlines() if "# says:" in line
-    ]
-    assert says
-    with pytest.raises(UsageError) as caught:
-        playbook.load(path)
-    assert caught.value.code == "invalid_playbook"
-    assert "hush" not in caught.value.message
-    assert "s3cret" not in caught.value.message
-    for text in filter(None, says):
-        assert f"{path}:{text}" in caught.value.message
-    # nothing beside what was expected
-    assert len(caught.value.message.splitlines()) <= len(says)
-
-
 def test_defaults(tmp_path: Path) -> None:
     path = tmp_path / "small.yaml"
     path.write_text("model: {repository: org/name}\ncontext: 4096\n")
@@ -90,11 +69,6 @@ def test_defaults(tmp_path: Path) -> None:
     assert found.source == path
 
 
-def test_values_do_not_change(base: Playbook) -> None:
-    with pytest.raises(ValidationError):
-        base.port = 1  # type: ignore[misc]
-
-
 @pytest.mark.parametrize("name", ["Big", "-x", "a b", "ä", "x" * 65, ".hidden"])
 def test_a_file_name_that_is_no_playbook_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / f"{name}.yaml"
@@ -102,32 +76,6 @@ def test_a_file_name_that_is_no_playbook_name(tmp_path: Path, name: str) -> None
     with pytest.raises(UsageError) as caught:
         playbook.load(path)
     assert caught.value.code == "invalid_playbook"
-
-
-@pytest.mark.parametrize("case", OVERRIDES, ids=lambda case: str({**case, "is": "", "says": ""})[:50])
-def test_overrides(base: Playbook, case: dict[str, Any]) -> None:
-    options = (case.get("set", ()), case.get("engine-arg", ()), case.get("env", ()))
-    if "says" in case:
-        with pytest.raises(UsageError) as caught:
-            base.with_overrides(*options, ambient={"FROM_HERE": "here"})
-        assert caught.value.code == "invalid_option"
-        assert case["says"] in caught.value.message
-        assert "hush" not in caught.value.message
-        return
-    value: Any = base.with_overrides(*options, ambient={"FROM_HERE": "here"})
-    for part in case["key"].split("."):
-        value = value[part] if isinstance(value, dict) else getattr(value, part)
-    assert (list(value) if isinstance(value, tuple) else value) == case["is"]
-
-
-def test_overrides_keep_what_they_do_not_name(base: Playbook) -> None:
-    changed = base.with_overrides(["port=8001"], ["enforce-eager"], ["A=1"])
-    assert (changed.name, changed.source) == (base.name, base.source)
-    assert changed.environment["NCCL_PROTO"].reason == "measured"
-    assert changed.environment["A"].reason == "given with --env"
-    assert base.port == 8000
-    assert "enforce-eager" not in base.arguments
-    assert base.with_overrides() == base
 
 
 def test_a_secret_shows_itself_nowhere(base: Playbook) -> None:
@@ -159,75 +107,6 @@ def test_a_key_knows_who_set_it(base: Playbook) -> None:
         "/models/x",
         "default",
     )
-
-
-@pytest.mark.parametrize(
-    ("variable", "shown"),
-    [
-        ("PIP_INDEX_URL=https://bob:hushed@mirror/simple", "https://***@mirror/simple"),
-        ("HF_ENDPOINT=https://hushed@mirror", "https://***@mirror"),
-        ("https_proxy=bob:hushed@proxy:3128", "***@proxy:3128"),
-        ("MODEL_STORE=s3://key:hushed/2@bucket", "s3://***@bucket"),
-        ("NOTE=ghp_16C7e42F292c6912E7710c838347hushed", "**********"),
-        ("DATABASE_URL=hushed", "**********"),
-    ],
-)
-def test_a_variable_with_credentials_is_a_secret_that_the_engine_still_gets(
-    base: Playbook, variable: str, shown: str
-) -> None:
-    name, _, value = variable.partition("=")
-    for changed in (
-        base.with_overrides([], [], [variable]),
-        base.with_overrides([f"environment.{variable}"]),
-    ):
-        options = resolve.requested(changed, python="/p", folder="/m")
-        (kept,) = (one for one in options.environment if one.name == name)
-        assert (kept.secret, kept.sent, kept.shown) == (True, value, shown)
-        assert "hushed" not in repr(changed) + changed.model_dump_json()
-
-
-def test_a_playbook_may_name_a_mirror_with_credentials_but_no_secret(tmp_path: Path) -> None:
-    text = "model: {repository: a/b}\ncontext: 8\nenvironment: {%s}\n"
-    (tmp_path / "a.yaml").write_text(text % '"MIRROR": "https://bob:hushed@mirror/"')
-    assert "hushed" not in repr(playbook.load(tmp_path / "a.yaml"))
-    (tmp_path / "a.yaml").write_text(text % "DB_PASS: hushed")
-    with pytest.raises(UsageError) as caught:
-        playbook.load(tmp_path / "a.yaml")
-    assert "pass --env DB_PASS instead" in caught.value.message
-    assert "hushed" not in caught.value.message
-
-
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "otlp-traces-endpoint=http://bob:hushed@collector:4317",
-        "chat-template=https://s3/x?X-Amz-Signature=hushed",
-        "override-generation-config=hf_abcdefghij0123hushed",
-        'hf-overrides={"api_key": "hushed"}',
-        "admin-password=hushed",
-    ],
-)
-def test_a_credential_in_an_engine_argument_is_refused(base: Playbook, argument: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        base.with_overrides([], [argument])
-    assert "process list" in caught.value.message
-    assert "hushed" not in caught.value.message
-
-
-@pytest.mark.parametrize(
-    "argument",
-    [
-        "tokenizer-mode=slow",
-        "ssl-keyfile=/etc/ssl/private/key.pem",
-        "max-num-batched-tokens=8192",
-        'hf-overrides={"bos_token": "<s>", "num_key_value_heads": 8}',
-        'kv-transfer-config={"kv_connector": "LMCacheConnectorV1", "kv_role": "kv_both"}',
-        "tokenizer=org/name@main",
-        "otlp-traces-endpoint=http://collector:4317",
-    ],
-)
-def test_an_ordinary_engine_argument_is_none(base: Playbook, argument: str) -> None:
-    assert base.with_overrides([], [argument]).arguments
 
 
 @pytest.mark.parametrize(
