@@ -26,7 +26,13 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
 @click.option("--bundle", is_flag=True, help="pack log and diagnosis, without secrets, to hand on")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 @click.option(
-    "--vllm-version", "--vllm", metavar="VERSION", callback=values.version, help="if the log does not say"
+    "--vllm-version",
+    "--vllm",
+    "--engine-version",
+    "engine_version",
+    metavar="VERSION",
+    callback=values.version,
+    help="if the log does not say",
 )
 @click.option(
     "--compute-cap",
@@ -51,7 +57,7 @@ def diagnose(
     follow: bool,
     bundle: bool,
     as_json: bool,
-    vllm_version: str | None,
+    engine_version: str | None,
     compute_cap: str | None,
     gpus: int | None,
     idle_seconds: float | None,
@@ -71,7 +77,7 @@ def diagnose(
         _require_file(file)
     catalogued = catalogue.load_all(patches)
     grammar = registry.get(registry.USUAL).log
-    known = Known(version=vllm_version, compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
+    known = Known(version=engine_version, compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
     if follow:
         from orchestrator.diagnosis.live import Live
 

@@ -28,7 +28,7 @@ class SharedOptions:
     env: tuple[str, ...]
     model_dir: str | None
     name: str | None
-    vllm_version: str | None
+    engine_version: str | None
     json: bool
     verbose: bool
 
@@ -48,7 +48,7 @@ SHARED = (
         help="trust this unknown host key, and remember it",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key"),
-    click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more vLLM argument"),
+    click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more argument for the engine"),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
     click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
     click.option(
@@ -56,8 +56,8 @@ SHARED = (
         help="the deployment's name on the host, instead of the playbook's: several live side by side",
     ),
     click.option(
-        "--vllm-version", "--vllm", metavar="VERSION", callback=values.version,
-        help="take this for the host's vLLM version",
+        "--vllm-version", "--vllm", "--engine-version", "engine_version", metavar="VERSION",
+        callback=values.version, help="take this for the version of the host's engine",
     ),
     click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
     click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),

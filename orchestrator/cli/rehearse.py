@@ -180,7 +180,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
         env=(),
         model_dir=None,
         name=None,
-        vllm_version=None,
+        engine_version=None,
         json=as_json,
         verbose=False,
     )

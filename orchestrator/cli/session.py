@@ -62,7 +62,7 @@ def on_each_host(
         forbidden=forbidden,
         predict=predict,
         consents=consents,
-        vllm_version=options.vllm_version,
+        engine_version=options.engine_version,
         yes=yes,
         other_folder=options.model_dir is not None
         or any(setting.startswith("checkpoint") for setting in options.settings),

@@ -44,14 +44,14 @@ def consents(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> t
     return known(names)
 
 
-def version(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
-    """A version of vLLM: what is none fits no range, and every patch that asks for one would be passed over."""
+def version(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """A version of an engine: what is none fits no range, and every patch that asks for one would be passed over."""
     from packaging.version import Version
 
     try:
         Version(text or "0")
     except ValueError:  # no version, or one of more digits than a number may have
-        raise _refused(ctx, "--vllm-version", str(text), "a release such as 0.16.0") from None
+        raise _refused(ctx, param.opts[0], str(text), "a release such as 0.16.0") from None
     return text
 
 

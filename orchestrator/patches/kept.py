@@ -29,12 +29,14 @@ from orchestrator.patches.patch import Patch
 _JUDGES = (
     "base/consents.py",
     "engines/command_line.py", "engines/rules.py",
-    "engines/vllm/arguments.py", "engines/vllm/log/start.py", "engines/vllm/variables.py", "on_host/checkpoint/configs.py",
+    "engines/registry.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
     "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
-    "patches/steps.py", "patches/wanted.py", "patches/when.py",
+    "patches/steps.py", "patches/versions.py", "patches/wanted.py", "patches/when.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""
+_JUDGES_OF_AN_ENGINE = ("arguments.py", "log/start.py", "variables.py")
+"""The same from the folder of each engine."""
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""
 _LARGEST_BYTES = 64 << 20
@@ -138,7 +140,8 @@ def _words(patches: Mapping[str, Patch]) -> dict[str, tuple[str, ...]]:
 @cache
 def _judged_by() -> str:
     own = Path(__file__).parents[1]
-    judges = b"".join((own / name).read_bytes() for name in _JUDGES)
+    of_engines = sorted(file for name in _JUDGES_OF_AN_ENGINE for file in own.glob(f"engines/*/{name}"))
+    judges = b"".join(file.read_bytes() for file in (*(own / name for name in _JUDGES), *of_engines))
     return hashlib.sha256(judges).hexdigest()[:32]
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from orchestrator.patches import formula
 from orchestrator.patches.pointer import TOP, Documents, Place
+from orchestrator.patches.versions import versions
 from orchestrator.patches.wanted import Settings, count_fits, fits, settings_fit, version_fits
 from orchestrator.patches.when import When, members_fit
 
@@ -19,8 +20,6 @@ class OfALaunch(Protocol):
     def engine(self) -> Settings: ...
     @property
     def arguments(self) -> Settings: ...
-    @property
-    def vllm(self) -> str | None: ...
     @property
     def compute_cap(self) -> tuple[str, ...]: ...
     @property
@@ -65,10 +64,9 @@ class Known:
         ours = {each.name: getattr(self, each.name) for each in fields(self)}
         return replace(other, **{name: it for name, it in ours.items() if it != getattr(_NOTHING, name)})
 
-    @property
-    def vllm_version(self) -> str | None:
-        """The version where vLLM runs: what a patch asks of it fits no other engine."""
-        return self.version if self.kind == "vllm" else None
+    def version_of(self, kind: str) -> str | None:
+        """The version where an engine of that kind runs: what a patch asks of it fits no other one."""
+        return self.version if self.kind == kind else None
 
     def number(self, name: str) -> float | None:
         """A number by its name: of the failure, else of the command line, else of the engine's configuration."""
@@ -84,7 +82,7 @@ class Known:
         return (
             settings_fit(self.engine, wanted.engine)
             and settings_fit(self.arguments, wanted.arguments)
-            and (wanted.vllm is None or version_fits(wanted.vllm, self.vllm_version))
+            and all(version_fits(asked, self.version_of(kind)) for kind, asked in versions(wanted).items())
             and (not wanted.compute_cap or fits(self.compute_cap, wanted.compute_cap))
             and (wanted.gpus is None or count_fits(wanted.gpus, self.gpus))
         )

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from orchestrator.base.frozen import Frozen
 from orchestrator.engines import registry
+from orchestrator.patches.versions import OfEngines
 from orchestrator.patches.wanted import (
     Confidence,
     LinePattern,
@@ -21,14 +21,15 @@ from orchestrator.patches.wanted import (
 
 
 def _phases(value: tuple[str, ...]) -> tuple[str, ...]:
-    phases = registry.get(registry.USUAL).log.start.phases
+    engines = map(registry.get, registry.kinds())
+    phases = dict.fromkeys(phase for engine in engines for phase in engine.log.start.phases)
     for name in value:
         if name not in phases:
             raise ValueError(f"{name!r} is no phase; allowed: {', '.join(phases)}")
     return value
 
 
-class Match(Frozen):
+class Match(OfEngines):
     """One way to recognise a failure: all that is given must hold of the root-cause incident.
 
     `exception` and `process` are shell patterns (an exception by its last name or its full one); each `text` must
@@ -37,7 +38,7 @@ class Match(Frozen):
     name fits the key (at least one), each with exactly these reasons; `forced` the backend that was forced;
     `fields` the selector's configuration. `frames` are shell patterns of source files, each of which the
     traceback passed through. `engine` is the engine configuration that the log prints, `arguments` what was given
-    on the command line; `vllm`, `compute_cap` and `gpus` what runs. What nobody said does not fit.
+    on the command line; `compute_cap`, `gpus` and the name of an engine (its versions) what runs. What nobody said does not fit.
 
     `line` is a regular expression for a line that is itself the cause (a library's output, a compiler's, a warning);
     what is given besides must hold of the failure that follows from it. Each `log` is found in some line of the
@@ -58,7 +59,6 @@ class Match(Frozen):
     frames: Words = ()
     engine: Settings = Field(default_factory=dict)
     arguments: Settings = Field(default_factory=dict)
-    vllm: Specifier | None = None
     compute_cap: Words = ()
     gpus: Specifier | None = None
     line: LinePattern | None = None

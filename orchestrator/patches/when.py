@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from orchestrator.base.frozen import Frozen
 from orchestrator.patches import formula
 from orchestrator.patches.pointer import Documents, Place, PlaceName, text_of, value_at
+from orchestrator.patches.versions import OfEngines
 from orchestrator.patches.wanted import Settings, Specifier, Words, checked
 
 
@@ -22,18 +23,18 @@ Formula = Annotated[str, AfterValidator(_formula)]
 Members = Mapping[PlaceName, Words | None]
 
 
-class When(Frozen):
+class When(OfEngines):
     """Circumstances, all of which must be known to hold: `holds` is a formula that comes out true.
 
     `config` are values of the checkpoint's config files by their place: "/quantization_config/quant_method" is a JSON
     pointer into config.json, "hf_quant_config.json#/producer/name" one into another file, "./quant_method" one from where
     a config edit is made. A value fits a shell pattern (upper and lower case are one) by its text, or by the word object
-    or list; "!x" is anything but x, nothing too; null is nothing, or null itself.
+    or list; "!x" is anything but x, nothing too; null is nothing, or null itself. A kind of engine has a key of its own, for
+    the versions of it (vllm: ">=0.14,<0.18"): no other engine fits.
     """
 
     arguments: Settings = Field(default_factory=dict)
     engine: Settings = Field(default_factory=dict)
-    vllm: Specifier | None = None
     compute_cap: Words = ()
     gpus: Specifier | None = None
     attention: Words = ()

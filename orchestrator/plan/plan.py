@@ -32,7 +32,7 @@ class Wishes:
     """What the person asked for beside the playbook.
 
     `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
-    `vllm_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
+    `engine_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
     ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder.
     """
 
@@ -41,7 +41,7 @@ class Wishes:
     forbidden: tuple[str, ...] = ()
     predict: bool = True
     consents: tuple[str, ...] = ()
-    vllm_version: str | None = None
+    engine_version: str | None = None
     yes: bool = False
     other_folder: bool = False
 
@@ -51,7 +51,7 @@ class Wishes:
 
     def version(self, survey: Survey) -> str | None:
         """The engine's: the one that is wished for, else the host's."""
-        return self.vllm_version or (survey.engine.version if survey.engine else None)
+        return self.engine_version or (survey.engine.version if survey.engine else None)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.pointer import TOP, text_of, value_at
 from orchestrator.patches.proposal import ProposedWay
+from orchestrator.patches.versions import versions
 from orchestrator.patches.when import When
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, worked_out
@@ -58,7 +59,7 @@ def _differs(then: Options, now: Options) -> bool:
 def may_be(window: When, known: Known) -> bool:
     """Whether a window cannot be judged for want of something that is not known, and all that is known fits it."""
     lacking = {
-        "vllm": known.kind == "vllm" and known.version is None,
+        **{kind: known.kind == kind and known.version is None for kind in versions(window)},
         "compute_cap": known.compute_cap is None,
         "gpus": known.gpus is None,
         "attention": known.attention is None,
@@ -74,7 +75,7 @@ def may_be(window: When, known: Known) -> bool:
 
 def _as_here(window: When, known: Known, engine: str) -> Iterator[str]:
     """What the window asks for, as it is here."""
-    if window.vllm is not None:
+    if versions(window):
         yield f"{engine} {known.version}"
     if window.compute_cap:
         yield f"compute capability {known.compute_cap}"

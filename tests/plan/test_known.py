@@ -45,7 +45,7 @@ def test_the_kv_caches_type(
 def test_files_facts_and_options() -> None:
     found = survey()
     known = of_launch(KIMI, found, "0.16.0", resolve.standing(KIMI, found))
-    assert (known.vllm_version, known.compute_cap, known.gpus, known.attention) == (
+    assert (known.version_of("vllm"), known.compute_cap, known.gpus, known.attention) == (
         "0.16.0",
         "12.0",
         8,
