@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -138,3 +138,16 @@ def bystander(shm: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
         one.wait()
         assert one.stdout is not None
         one.stdout.close()
+
+
+@pytest.fixture
+def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
+    """The controller's end of standard input; closing it is how the controller leaves."""
+    inner, outer = os.pipe()
+    with os.fdopen(inner, "rb") as reader, os.fdopen(outer, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", reader)
+        yield writer
+
+
+def until(values: Iterator[dict[str, Any]], key: str) -> dict[str, Any]:
+    return next(value for value in values if key in value)

@@ -169,8 +169,9 @@ class Ending:
         heads = [
             process for process in living if process.parent not in pids and process.pid not in self._asked
         ]
-        self._asked.update(process.pid for process in heads)
-        self.launch.kind.terminate(self.launch, heads)
+        if heads:
+            self._asked.update(process.pid for process in heads)
+            self.launch.kind.terminate(self.launch, heads)
 
     def _kill(self, living: list[procs.Process]) -> None:
         self.killed |= self.launch.kind.kill(self.launch, living)

@@ -10,12 +10,12 @@ from orchestrator.on_host.state import state
 
 def read(room: Path, folder: str) -> dict[str, Any] | None:
     """The manifest that `hub_fetch` left in `room`; None where it is of another folder, or no manifest."""
-    found = state.read_json(room / "manifest.json")
-    if not isinstance(found, dict) or found.get("folder") != folder:
+    manifest = state.read_json(room / "manifest.json")
+    if not isinstance(manifest, dict) or manifest.get("folder") != folder:
         return None
-    files = found.get("files") or {}
+    files = manifest.get("files") or {}
     sound = isinstance(files, dict) and all(_is_file(entry) for entry in files.values())
-    return {**found, "files": files} if sound else None
+    return {**manifest, "files": files} if sound else None
 
 
 def _is_file(entry: Any) -> bool:

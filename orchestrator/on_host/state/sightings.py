@@ -47,7 +47,11 @@ def note(
     seen = frozenset((member.pid, member.start_time) for member in members)
     if seen <= before.members and before.shm.issuperset(shm):
         return before
-    living = {one for one in before.members if (now := procs.process(one[0])) and now.start_time == one[1]}
+    living = {
+        (pid, start_time)
+        for pid, start_time in before.members
+        if (now := procs.process(pid)) and now.start_time == start_time
+    }
     after = Sightings(seen | living, before.shm.union(shm))
     with contextlib.suppress(OSError):  # a full disk: a look must go on without it
         write_json(folder / "seen.json", {"members": sorted(after.members), "shm": sorted(after.shm)})

@@ -160,10 +160,10 @@ def records(folder: Path) -> list[dict[str, Any]]:
         raw = regular_file.read(path, JOURNAL_BYTES)
     except regular_file.Unfit as why:
         raise Refusal("state_folder", f"{path}: {why}; move it away") from why
-    found = []
+    readable = []
     for line in raw.split(b"\n"):
         with contextlib.suppress(ValueError, RecursionError):
-            value = json.loads(line)
-            if isinstance(value, dict):
-                found.append(value)
-    return found
+            record = json.loads(line)
+            if isinstance(record, dict):
+                readable.append(record)
+    return readable

@@ -6,7 +6,6 @@ import os
 import shlex
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,18 +16,9 @@ import pytest
 from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import watch
 from orchestrator.on_host.refusal import Refusal
-from tests.on_host.conftest import Deployments, ready, stand_in
+from tests.on_host.conftest import Deployments, ready, stand_in, until
 from tests.ports import free_port
 from tests.waiting import eventually, takes_less_than
-
-
-@pytest.fixture
-def controller(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
-    """The controller's end of standard input; closing it is how the controller leaves."""
-    inner, outer = os.pipe()
-    with os.fdopen(inner, "rb") as reader, os.fdopen(outer, "wb", buffering=0) as writer:
-        monkeypatch.setattr(sys, "stdin", reader)
-        yield writer
 
 
 def watching(number: int, port: int, **more: Any) -> Iterator[dict[str, Any]]:
@@ -41,10 +31,6 @@ def watching(number: int, port: int, **more: Any) -> Iterator[dict[str, Any]]:
         "interval": 0.02,
     }
     return watch.main({**request, "model": "tiny", "api_key": None, **more})
-
-
-def until(values: Iterator[dict[str, Any]], key: str) -> dict[str, Any]:
-    return next(value for value in values if key in value)
 
 
 def test_a_healthy_server_and_its_end(deployments: Deployments, controller: IO[bytes]) -> None:
