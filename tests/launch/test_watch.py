@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from orchestrator.hosts.host import Host
 from orchestrator.launch.watch import GivenUp, Seen, Watch
 from orchestrator.programs.watch import FollowLaunch
+from tests.launch.following import Following
 
 SECONDS = 10.0
 
@@ -20,48 +19,21 @@ FOLLOW = FollowLaunch(
 )
 
 
-class Feed:
-    """A stream of a host that gives what a test puts in, until it is closed."""
+class Followed(Following):
+    """A host that is followed, and what was heard of it."""
 
     def __init__(self) -> None:
-        self._arriving: queue.Queue[Any] = queue.Queue()
-
-    def put(self, *values: Any) -> None:
-        for value in values:
-            self._arriving.put(value)
-
-    def values(self) -> Iterator[Any]:
-        while (value := self._arriving.get()) is not None:
-            yield value
-
-    chunks = values
-
-    def close(self) -> None:
-        self._arriving.put(None)
-
-
-class Followed:
-    """A host with a log and a `watch` program, and what was heard of them."""
-
-    def __init__(self) -> None:
-        self.states, self.log = Feed(), Feed()
+        super().__init__()
         self.text = b""
         self.arrived = threading.Event()
-
-    def stream_script(self, module: str, request: Mapping[str, Any]) -> Feed:
-        return self.states
-
-    def stream(self, argv: Sequence[str]) -> Feed:
-        return self.log
 
     def heard(self, chunk: bytes) -> None:
         self.text += chunk
         self.arrived.set()
 
     def watch(self, *, given_up: Callable[[], GivenUp | None] = lambda: None, on_log: Any = None) -> Watch:
-        host = cast(Host, self)
         return Watch(
-            host,
+            self,
             log="/log",
             request=FOLLOW,
             on_log=on_log or self.heard,
