@@ -119,7 +119,7 @@ class Attempt:
             failure = self._settled(self._completion())
             if failure is not None:
                 return failure
-            self._record("healthy")
+            self._healthy()
         return None
 
     def ask_again(self) -> Failure | None:
@@ -132,8 +132,7 @@ class Attempt:
         if end is not None and end.lives and self._past == "older" and self._shown.serves:
             end = self._answer()
             if end is None:
-                self._proven = True
-                self._record("healthy")
+                self._healthy()
         return None if end is None else self._failure(end)
 
     def _ready(self) -> _End | None:
@@ -283,6 +282,12 @@ class Attempt:
         end = ask(self._job.host, Ended(instance=self._job.name, launch=self._under_way.launch))
         ours = named(self._watch.log_lines(), self._grammar.processes)
         return judge(diagnosis, end, ours, self._job.wishes.patches)
+
+    def _healthy(self) -> None:
+        """Put on record, once, that a completion came out of it."""
+        if not self._proven:
+            self._record("healthy")
+        self._proven = True
 
     def _record(self, result: str, **more: Any) -> None:
         launch = self._under_way.launch

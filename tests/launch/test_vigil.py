@@ -47,6 +47,7 @@ def made(answer: dict[str, Any], before: int | None, after: int | None) -> dict[
         ((LATE, LATE, LATE, FINE), "answers"),
         ((KEY,), "refuses"),
         ((LATE, KEY), "refuses"),
+        (({**KEY, "status": 403},), "refuses"),
         ((BUSY, BUSY), "unknown"),
         ((BUSY, BUSY, BUSY), "refuses"),
         ((LATE, LATE, BUSY), "refuses"),
@@ -70,3 +71,13 @@ def test_many_quick_failures_are_not_minutes() -> None:
 def test_it_is_told_how_often_and_how_long() -> None:
     assert vigil.tally(trials(LATE, LATE, LATE)) == "3 completions over 3m20s"
     assert vigil.tally(trials(LATE)) == "1 completion over 1m00s"
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(179.0, "unknown"), (180.0, "broken")])
+def test_the_time_counts_from_the_first_question_to_the_last_answer(seconds: float, verdict: str) -> None:
+    asked = [
+        Trial(1000.0 + at, 1000.0 + at + seconds / 3, trial.answer)
+        for at, trial in zip((0, seconds / 3, seconds * 2 / 3), trials(LATE, LATE, LATE), strict=True)
+    ]
+    assert vigil.verdict((*asked,)) == verdict
+    assert vigil.tally((*asked,)) == f"3 completions over {'3m00s' if seconds == 180 else '2m59s'}"
