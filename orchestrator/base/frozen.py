@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """A value of known keys that does not change."""
+    """A value of known keys that does not change. Its validator is built when it is first needed: that of what it is part of is
+    enough, as a rule."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

@@ -55,7 +55,9 @@ Folder = Annotated[
 class PlaybookPart(BaseModel):
     """A part of a playbook: unknown keys are mistakes, values do not change."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class Model(PlaybookPart):
