@@ -55,7 +55,9 @@ def read(path: Path, limit: int) -> bytes:
     with opened(path) as file:
         try:
             size = os.fstat(file.fileno()).st_size
-            data = b"" if size > limit else file.read(limit + 1)
+            data = b"" if size > limit else file.read(size + 1)
+            if len(data) > size:  # it grew meanwhile, or is of /proc, where all have the size 0
+                data += file.read(limit + 1 - len(data))
         except OSError as error:
             raise Unfit(_why(path, error)) from error
     if size > limit or len(data) > limit:  # it may grow while it is read

@@ -42,6 +42,14 @@ def test_a_file_without_end_takes_no_memory(tmp_path: Path) -> None:
         regular_file.read("/proc/self/maps", 10)
 
 
+def test_a_file_that_tells_no_size_is_read_to_its_end() -> None:
+    assert (
+        regular_file.read("/proc/self/status", 1 << 20)
+        .splitlines()[-1]
+        .startswith(b"nonvoluntary_ctxt_switches:")
+    )
+
+
 @pytest.mark.parametrize("name", ["a\0b", "a\udc80b\ud800", "x" * 300])
 def test_a_name_that_no_file_can_have(tmp_path: Path, name: str) -> None:
     with pytest.raises(Unfit):
