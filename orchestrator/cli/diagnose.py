@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,7 @@ from orchestrator.cli import complete, values
 if TYPE_CHECKING:
     from orchestrator.diagnosis.live import Live
     from orchestrator.diagnosis.verdict import Diagnosis
+    from orchestrator.engines.protocol import Engine
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 
@@ -25,6 +28,13 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
 )
 @click.option("--bundle", is_flag=True, help="pack log and diagnosis, without secrets, to hand on")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+@click.option(
+    "--engine",
+    "kind",
+    metavar="KIND",
+    callback=values.engine,
+    help="the engine that wrote it, e.g. vllm; else the log tells",
+)
 @click.option(
     "--vllm-version",
     "--vllm",
@@ -57,6 +67,7 @@ def diagnose(
     follow: bool,
     bundle: bool,
     as_json: bool,
+    kind: str | None,
     engine_version: str | None,
     compute_cap: str | None,
     gpus: int | None,
@@ -69,27 +80,45 @@ def diagnose(
     """
     from orchestrator.base import log_file
     from orchestrator.diagnosis import engine
-    from orchestrator.engines import registry
     from orchestrator.patches import catalogue
     from orchestrator.patches.known import Known
 
     if bundle:
         _require_file(file)
     catalogued = catalogue.load_all(patches)
-    grammar = registry.get(registry.USUAL).log
     known = Known(version=engine_version, compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
     if follow:
         from orchestrator.diagnosis.live import Live
 
-        diagnosis = _followed(file, Live(known, catalogued, grammar), len(catalogued), as_json)
+        def live(beginning: bytes) -> Live:
+            return Live(known, catalogued, _writer(kind, beginning).log)
+
+        diagnosis = _followed(file, live, len(catalogued), as_json)
     else:
+        chunks = log_file.chunks(file)
+        beginning = next(chunks, b"")
         diagnosis = engine.diagnose_log(
-            log_file.chunks(file), grammar=grammar, known=known, patches=catalogued
+            chain([beginning], chunks),
+            grammar=_writer(kind, beginning).log,
+            known=known,
+            patches=catalogued,
         )
         _say(diagnosis, file, len(catalogued), as_json)
     if bundle:
-        click.echo(f"bundle  {_bundle(file, diagnosis)}", err=True)
+        click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
     sys.exit(EXIT_CODES[diagnosis.verdict])
+
+
+def _writer(kind: str | None, beginning: bytes) -> Engine:
+    """The engine that wrote a log: the one of that kind, else whose log begins so."""
+    from orchestrator.diagnosis import origin
+    from orchestrator.engines import registry
+
+    if kind is not None:
+        return registry.get(kind)
+    usual_first = sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
+    grammar = origin.of(beginning, [registry.get(kind).log for kind in usual_first])
+    return registry.get(grammar.kind)
 
 
 def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
@@ -104,13 +133,17 @@ def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
         write(diagnosis_lines(diagnosis, file, known=known, packing=packing(file)), sys.stdout)
 
 
-def _followed(file: str, live: Live, known: int, as_json: bool) -> Diagnosis:
-    """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
+def _followed(file: str, begun: Callable[[bytes], Live], known: int, as_json: bool) -> Diagnosis:
+    """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said. `begun` is what
+    reads a log that begins so."""
     from orchestrator.base import log_file
 
+    live, empty = begun(b""), True
     shown = diagnosis = live.now(0.0)
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
+            if chunk and empty:
+                live, empty = begun(chunk), False
             live.feed(chunk)
             diagnosis = live.now(idle)
             if diagnosis.answer != shown.answer:
@@ -129,9 +162,8 @@ def _require_file(file: str) -> None:
         )
 
 
-def _bundle(file: str, diagnosis: Diagnosis) -> Path:
-    from orchestrator.base import bundle
-    from orchestrator.engines import registry
+def _bundle(file: str, kind: str | None, diagnosis: Diagnosis) -> Path:
+    from orchestrator.base import bundle, log_file
     from orchestrator.on_host.secrets.secrets import redact
 
     documents = {"diagnosis": diagnosis.model_dump(mode="json")}
@@ -140,5 +172,5 @@ def _bundle(file: str, diagnosis: Diagnosis) -> Path:
             f"diagnose-{redact(Path(file).stem)}",
             log,
             documents,
-            log_name=registry.get(registry.USUAL).log_name,
+            log_name=_writer(kind, next(log_file.chunks(file), b"")).log_name,
         )

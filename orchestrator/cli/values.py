@@ -55,6 +55,15 @@ def version(ctx: click.Context, param: click.Parameter, text: str | None) -> str
     return text
 
 
+def engine(ctx: click.Context, _: click.Parameter, kind: str | None) -> str | None:
+    """The kind of an engine that there is."""
+    from orchestrator.engines import registry
+
+    if kind is not None and kind not in registry.kinds():
+        raise _refused(ctx, "--engine", kind, ", ".join(registry.kinds()))
+    return kind
+
+
 def name(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
     """The name of a deployment, which is a folder's on the host."""
     if text is not None and not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", text):

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from click.testing import CliRunner
 
 from orchestrator import engines
+from orchestrator.base import log_file
+from orchestrator.cli.diagnose import diagnose
 from orchestrator.engines import registry
 from orchestrator.on_host.footprint import Footprint
 from tests import stand_in
 from tests.deployments import Case
+from tests.diagnosis.test_second_grammar import DIES, START
 from tests.hub import Hub
 from tests.sshd import Settings, Sshd
 
@@ -21,15 +28,23 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The second engine is a folder among the others."""
+    monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(HERE)])
+    registry.kinds.cache_clear()
+    yield
+    registry.kinds.cache_clear()
+    registry.get.cache_clear()
+
+
+@pytest.fixture
 def second(
-    monkeypatch: pytest.MonkeyPatch,
+    known: None,
     tmp_path: Path,
     repositories: Path,
     start_sshd: Callable[[Settings], Sshd],
 ) -> Iterator[Case]:
     """A deployment of a playbook that asks for the second engine, on a host that has it and no other."""
-    monkeypatch.setattr(engines, "__path__", [*engines.__path__, str(HERE)])
-    registry.kinds.cache_clear()
     environment = stand_in.make(tmp_path / "env", version="")
     (packages,) = environment.folder.glob("lib/*/site-packages")
     (packages / "sglang").mkdir()
@@ -46,8 +61,6 @@ def second(
         case.write()
         yield case
         case.deploy("stop", "PLAYBOOK")
-    registry.kinds.cache_clear()
-    registry.get.cache_clear()
 
 
 def test_it_is_deployed_asked_read_and_stopped(second: Case) -> None:
@@ -90,3 +103,31 @@ def test_its_failure_is_read_to_the_root(second: Case) -> None:
     assert "Not enough memory. Please try to increase --mem-fraction-static" in root["text"]
     assert (root["process"], root["exception"]) == ("TP0", "RuntimeError")
     assert [record["result"] for record in second.journal() if record["action"] == "outcome"] == ["failed"]
+
+
+@pytest.mark.parametrize("options", [(), ("--engine", "sglang"), ("--follow",)])
+def test_a_log_of_its_own_is_diagnosed_by_itself(
+    known: None, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    log = START + DIES
+    (tmp_path / "x.log").write_bytes(log)
+    file = "-" if "--follow" in options else str(tmp_path / "x.log")
+    with patch.object(log_file, "follow", lambda file: iter([(b"", 1.0), (log, 0.0)])):
+        left = CliRunner().invoke(diagnose, [file, "--json", *options])
+    root = json.loads(left.stdout)["root_cause"]
+    assert (root["process"], root["exception"]) == ("TP1", "RuntimeError")
+    assert "Not enough memory" in root["text"]
+
+
+def test_its_bundle_names_the_log_as_it_does(
+    known: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "x.log").write_bytes(START + DIES)
+    left = CliRunner().invoke(diagnose, ["x.log", "--bundle"])
+    (bundle,) = re.findall(r"bundle  (.+)", left.output)
+    with tarfile.open(bundle) as packed:
+        assert [name.rpartition("/")[2] for name in packed.getnames() if name.endswith(".log")] == [
+            "sglang.log"
+        ]

@@ -1,0 +1,37 @@
+"""Which engine wrote a log, told from its first lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.diagnosis import origin
+from orchestrator.engines.log_grammar import LogGrammar
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from tests.diagnosis.labels import CASES
+from tests.diagnosis.labels import log as log_of
+from tests.diagnosis.test_second_grammar import DIES, SERVES, START
+from tests.engines.second.sglang.log import SGLANG
+
+BOTH = (GRAMMAR, SGLANG)
+ECHOED = b"+ python -m something\nnohup: ignoring input\n"
+
+
+@pytest.mark.parametrize("beginning", [START, SERVES, DIES, ECHOED + START, START.replace(b"\n", b"\r\n")])
+def test_a_log_of_the_second_engine(beginning: bytes) -> None:
+    assert origin.of(beginning, BOTH) is SGLANG
+    assert origin.of(beginning, BOTH[::-1]) is SGLANG
+
+
+def test_every_log_of_vllm() -> None:
+    for case in CASES:
+        assert origin.of(log_of(case)[: 256 << 10], BOTH) is GRAMMAR, case.name
+
+
+@pytest.mark.parametrize(
+    "beginning", [b"", ECHOED, b"\xff\xfe\n" * 9, b"Traceback (most recent call last):\n"]
+)
+@pytest.mark.parametrize("grammars", [BOTH, BOTH[::-1], BOTH[:1]])
+def test_where_the_log_tells_nothing_it_is_the_first_ones(
+    beginning: bytes, grammars: tuple[LogGrammar, ...]
+) -> None:
+    assert origin.of(beginning, grammars) is grammars[0]
