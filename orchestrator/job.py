@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from orchestrator.base.events import Report
 from orchestrator.base.limits import Limits
@@ -12,6 +11,7 @@ from orchestrator.hosts.host import Host
 from orchestrator.plan.plan import Wishes
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
+from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.record import Record
 
 
@@ -52,6 +52,6 @@ class Job:
         """The same once the person gave this consent."""
         return replace(self, wishes=replace(self.wishes, consents=(*self.wishes.consents, consent)))
 
-    def record(self, record: Mapping[str, Any]) -> None:
+    def record(self, record: JournalRecord) -> None:
         """Append a record to the journal on the host."""
-        ask(self.host, Record(instance=self.name, record=record))
+        ask(self.host, Record(instance=self.name, record=record.as_json()))

@@ -13,6 +13,7 @@ from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.programs.inspect_checkpoint import Index
+from orchestrator.programs.journal import read
 from orchestrator.programs.listener import PortOwner
 from orchestrator.programs.observe import Member, SharedMemory
 from orchestrator.programs.place import Endpoint
@@ -157,5 +158,5 @@ def survey(
             gpus_fact.FACT.name: cards() if gpus is None else gpus,
         }
     )
-    history: History = fold(journal or []).within(checkpoint.folder)
+    history: History = fold(map(read, journal or [])).within(checkpoint.folder)
     return Survey(facts=facts, checkpoint=checkpoint, observed=observed, history=history)

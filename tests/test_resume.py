@@ -20,6 +20,7 @@ import pytest
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import stop
+from orchestrator.programs.journal import read
 from orchestrator.survey.journal import fold
 from tests import stand_in
 from tests.deployments import REPOSITORY, Case, original
@@ -244,7 +245,7 @@ def test_resume_taking_back(struck: Struck, row: Strike) -> None:
     assert [struck.case.config(name) for name in CONFIGS] == [
         original(struck.repositories, name) for name in CONFIGS
     ]
-    assert fold(struck.case.journal()).applied == ()
+    assert fold(map(read, struck.case.journal())).applied == ()
     assert struck.engines_started() == 2
     struck.case.content["environment"] = {"HF_ENDPOINT": struck.case.hub.endpoint}
     struck.case.write()
@@ -355,7 +356,7 @@ def files_and_journal(struck: Struck) -> None:
     assert sidecar["quantization"]["kv_cache_quant_algo"] is None
     there = {path.name for path in case.checkpoint.iterdir()} - {".cache"}
     assert there == {path.name for path in (struck.repositories / REPOSITORY).iterdir()}
-    history = fold(case.journal())
+    history = fold(map(read, case.journal()))
     (patch,) = history.applied
     assert patch.confirmed
     assert {file.name for file in patch.files} == set(CONFIGS)

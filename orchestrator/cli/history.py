@@ -23,13 +23,14 @@ def history(options: SharedOptions) -> int:
     """
     from orchestrator.cli.session import on_each_host
     from orchestrator.on_host.secrets.secrets import redacted
+    from orchestrator.programs.journal import read
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.history import table
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
 
     def work(deployment: Deployment) -> int:
-        records = redacted(deployment.reading.history())
+        records = [redacted(record.as_json()) for record in deployment.reading.history()]
         if options.json:
             for record in records:
                 click.echo(json_line({"host": deployment.reading.job.host.name, **record}))
@@ -38,7 +39,7 @@ def history(options: SharedOptions) -> int:
         if not records:
             click.echo(passage(f"{title}: nothing was done yet"))
             return 0
-        write([[(title, "strong")], *table(records, width_of(sys.stdout))], sys.stdout)
+        write([[(title, "strong")], *table(map(read, records), width_of(sys.stdout))], sys.stdout)
         return 0
 
     return on_each_host(options, work, report_to=sys.stderr)

@@ -23,6 +23,7 @@ from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import api_key
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
+from orchestrator.programs.journal import OutcomeRecord
 from orchestrator.programs.smoke import Completion
 from orchestrator.programs.watch import FollowLaunch
 from orchestrator.survey.journal import usual_seconds
@@ -291,4 +292,4 @@ class Attempt:
 
     def _record(self, result: str, **more: Any) -> None:
         launch = self._under_way.launch
-        self._job.record({"action": "outcome", "launch": launch, "result": result, **more})
+        self._job.record(OutcomeRecord(launch=launch, result=result, **more))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.plan.known import of_host
 from orchestrator.plan.plan import Goal, Plan, differences, make_plan
+from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.observe import Log
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.course import Course, course
@@ -60,7 +61,7 @@ class Reading:
         """How the deployment is now; reads only."""
         return describe(self.job.host.name, self.job.playbook, *self.observe())
 
-    def history(self) -> tuple[Mapping[str, Any], ...]:
+    def history(self) -> tuple[JournalRecord, ...]:
         """What was done on this machine, oldest first: the journal's records; reads only."""
         observed, _ = self.observe()
         return observed.journal

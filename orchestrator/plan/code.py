@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.secrets.hub_token import HUB, without_password
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.journal import ConsentRecord
 from orchestrator.survey.journal import Trusted
 from orchestrator.survey.survey import Survey
 
@@ -36,19 +36,18 @@ def present(playbook: Playbook, survey: Survey) -> Trusted:
     )
 
 
-def record(playbook: Playbook, survey: Survey) -> dict[str, Any] | None:
+def record(playbook: Playbook, survey: Survey) -> ConsentRecord | None:
     """What the journal has to say before this code is run; None where it says so already."""
     now = present(playbook, survey)
     if _known(now, survey.history.trusted):
         return None
-    return {
-        "action": "consent",
-        "consent": TRUST,
-        "repository": now.repository,
-        "revision": now.revision,
-        "commit": now.commit,
-        "code": dict(now.code),
-    }
+    return ConsentRecord(
+        consent=TRUST,
+        repository=now.repository,
+        revision=now.revision,
+        commit=now.commit,
+        code=now.code,
+    )
 
 
 def strangeness(playbook: Playbook, survey: Survey, options: Options, *, other_folder: bool) -> str:

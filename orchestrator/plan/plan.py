@@ -20,6 +20,7 @@ from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.predict import may_be, predicted
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.journal import ConsentRecord
 from orchestrator.survey.survey import Survey
 
 Goal = Literal["up", "remediate", "restart", "patch", "fetch"]
@@ -74,7 +75,7 @@ class Plan:
     warnings: tuple[str, ...]
     lacking: Mapping[str, str]
     """The consents that are missing, each with what asks for it."""
-    trusted: Mapping[str, Any] | None
+    trusted: ConsentRecord | None
     """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
     refusals: tuple[DeployError, ...]
     launch_kind: str = registry.USUAL.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from orchestrator.programs.journal import FileChange, JournalRecord
 from orchestrator.programs.request import Request, Value
 
 
@@ -14,15 +15,6 @@ class Edited(Value):
     name: str
     expect: str
     content: str
-
-
-class Original(Value):
-    """A file as a patch found it and left it (sha256), and where its link led."""
-
-    name: str
-    before: str
-    after: str
-    symlink: str | None
 
 
 class Done(Value):
@@ -35,31 +27,27 @@ class Done(Value):
 class Exchanged(Value):
     """The journal's record of it, and each file."""
 
-    record: dict[str, Any]
+    record: JournalRecord
     files: tuple[Done, ...]
 
 
-class Apply(Request[Exchanged]):
-    """`record` is what the journal shall say besides."""
+class Exchange(Request[Exchanged]):
+    """Files of one folder, for one patch. `record` is what the journal shall say of it."""
 
     program = "config_files"
 
+    instance: str
+    folder: str
+    patch: str
+    record: Mapping[str, Any]
+    foreign_folder: bool
+
+
+class Apply(Exchange):
     action: Literal["apply"] = "apply"
-    instance: str
-    folder: str
-    patch: str
     files: tuple[Edited, ...]
-    record: Mapping[str, Any]
-    foreign_folder: bool
 
 
-class Restore(Request[Exchanged]):
-    program = "config_files"
-
+class Restore(Exchange):
     action: Literal["restore"] = "restore"
-    instance: str
-    folder: str
-    patch: str
-    files: tuple[Original, ...]
-    record: Mapping[str, Any]
-    foreign_folder: bool
+    files: tuple[FileChange, ...]

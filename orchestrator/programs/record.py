@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.request import Request
 
 
-class Record(Request[dict[str, Any]]):
+class Record(Request[JournalRecord]):
     """Appended to the journal; the answer is the record with its time and machine."""
 
     program = "record"

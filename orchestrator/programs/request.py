@@ -51,6 +51,6 @@ def secret(default: Any) -> Any:
 
 @functools.cache
 def _answers(request: type[Request[Any]]) -> TypeAdapter[Any]:
-    of: Any = request.__bases__[0]
-    (answer,) = of.__pydantic_generic_metadata__["args"]
+    bases: Any = request.__mro__  # requests of one program may have a base of their own
+    (answer,) = next(args for base in bases if (args := base.__pydantic_generic_metadata__["args"]))
     return TypeAdapter(answer)

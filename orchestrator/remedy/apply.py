@@ -8,7 +8,8 @@ import hashlib
 from orchestrator.job import Job
 from orchestrator.plan.change import Change
 from orchestrator.programs.ask import ask
-from orchestrator.programs.config_files import Apply, Done, Edited, Original, Restore
+from orchestrator.programs.config_files import Apply, Done, Edited, Restore
+from orchestrator.programs.journal import PatchRecord, RevertRecord
 from orchestrator.survey.journal import AppliedPatch
 
 
@@ -23,19 +24,21 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
         for name, after in reversed(tuple(change.edits.after.items())):
             expect = hashlib.sha256(change.edits.before[name]).hexdigest()
             files.append(Edited(name=name, expect=expect, content=base64.b64encode(after).decode()))
-    record = {
-        "flags": dict(change.flags),
-        "environment": dict(change.environment),
-        "why": change.why,
-        "way": change.way,
-        "cause": cause,
-    }
+    record = PatchRecord(
+        patch=change.patch.id,
+        folder=folder,
+        flags=change.flags,
+        environment=change.environment,
+        why=change.why,
+        way=change.way,
+        cause=cause,
+    )
     request = Apply(
         instance=job.name,
         folder=folder,
         patch=change.patch.id,
         files=tuple(files),
-        record=record,
+        record=record.as_json(),
         foreign_folder="foreign-folder" in job.consents,
     )
     ask(job.host, request)
@@ -46,16 +49,13 @@ def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = F
 
     `forget` takes it out of force and leaves the files alone.
     """
-    files = tuple(
-        Original(name=file.name, before=file.before, after=file.after, symlink=file.symlink)
-        for file in reversed(applied.files)
-    )
+    record = RevertRecord(patch=applied.patch, folder=applied.folder, by_person=by_person, forgotten=forget)
     request = Restore(
         instance=job.name,
         folder=applied.folder,
         patch=applied.patch,
-        files=() if forget else files,
-        record={"by_person": by_person, "forgotten": forget},
+        files=() if forget else applied.files[::-1],
+        record=record.as_json(),
         foreign_folder="foreign-folder" in job.consents,
     )
     return ask(job.host, request).files

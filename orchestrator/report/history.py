@@ -5,10 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from orchestrator.programs.journal import (
+    CleanRecord,
+    ConsentRecord,
+    DiscardRecord,
+    JournalRecord,
+    LaunchRecord,
+    OutcomeRecord,
+    PatchRecord,
+    RevertRecord,
+    StopFailedRecord,
+    StopRecord,
+)
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 from orchestrator.report.panel import condensed
 
-JournalRecord = Mapping[str, Any]
 HIDDEN = ("at", "machine", "action")
 WHEN = 21
 WHAT = 12
@@ -26,60 +37,57 @@ def table(records: Iterable[JournalRecord], width: int) -> list[StyledLine]:
 
 
 def words(record: JournalRecord) -> tuple[str, str, Style]:
-    """What was done and its details, as it was told when it happened. Never raises: a record may lack any key."""
-    action = str(record.get("action"))
-    if action in ("launch", "outcome"):
-        return _launch(record)
-    if action == "stop":
-        return ("stop" if record.get("by_person") else "clean"), _stop(record), ""
-    if action in DETAILS:
-        details, role = DETAILS[action]
-        return action.replace("_", " "), details(record), role
-    rest = {key: value for key, value in record.items() if key not in HIDDEN}
-    return visible(action.replace("_", " ")), _pairs(rest), ""
+    """What was done and its details, as it was told when it happened."""
+    if isinstance(record, LaunchRecord):
+        return f"launch {record.launch}", "started", ""
+    if isinstance(record, OutcomeRecord):
+        return f"launch {record.launch}", _outcome(record), ROLES.get(record.result, "")
+    if isinstance(record, StopRecord):
+        return ("stop" if record.by_person else "clean"), _stop(record), ""
+    details, role = DETAILS.get(type(record), (_pairs, ""))
+    return visible(record.action.replace("_", " ")), details(record), role
 
 
-def _launch(record: JournalRecord) -> tuple[str, str, Style]:
-    what = f"launch {record.get('launch', '?')}"
-    if record["action"] == "launch":
-        return what, "started", ""
-    result = str(record.get("result", "its end is not told"))
-    cause = condensed(str(record.get("cause") or ""))
-    patch = f" ({record['finding']})" if record.get("finding") else ""
-    return what, f"{result}{patch}{': ' if cause else ''}{cause}", ROLES.get(result, "")
+def _outcome(record: OutcomeRecord) -> str:
+    cause = condensed(record.cause or "")
+    patch = f" ({record.finding})" if record.finding else ""
+    return f"{record.result}{patch}{': ' if cause else ''}{cause}"
 
 
-def _patch(record: JournalRecord) -> str:
-    files = [str(file.get("name")) for file in _records(record.get("files"))]
-    done = [f"edited {', '.join(files)}"] if files else []
-    for name, value in {**_mapping(record.get("flags")), **_mapping(record.get("environment"))}.items():
+def _patch(record: PatchRecord) -> str:
+    done = [f"edited {', '.join(file.name for file in record.files)}"] if record.files else []
+    for name, value in (*record.flags.items(), *record.environment.items()):
         done.append(f"dropped {name}" if value is None else f"set {name} to {value}")
-    why = f" ({record['why']})" if record.get("why") else ""
-    return f"{record.get('patch')}{why}: {'; '.join(done) or record.get('way') or 'nothing changed'}"
+    why = f" ({record.why})" if record.why else ""
+    return f"{record.patch}{why}: {'; '.join(done) or record.way or 'nothing changed'}"
 
 
-def _revert(record: JournalRecord) -> str:
-    why = "by a person" if record.get("by_person") else "it did not help"
-    kept = "; the files were left as they are" if record.get("forgotten") else ""
-    return f"{record.get('patch')} taken back, {why}{kept}"
+def _revert(record: RevertRecord) -> str:
+    why = "by a person" if record.by_person else "it did not help"
+    kept = "; the files were left as they are" if record.forgotten else ""
+    return f"{record.patch} taken back, {why}{kept}"
 
 
-def _stop(record: JournalRecord) -> str:
-    ended, removed = _list(record.get("ended")), _list(record.get("shm_removed"))
-    left = [f"pid {process.get('pid')} ({process.get('name')})" for process in _records(record.get("left"))]
+def _stop(record: StopRecord) -> str:
+    ended, removed = record.ended or (), record.shm_removed or ()
+    left = [f"pid {process.get('pid')} ({process.get('name')})" for process in record.left]
     others = f"; {', '.join(left)} had its log open and lived on" if left else ""
     done = f"{_count(ended, 'process', 'processes')} ended, {_count(removed, 'shared-memory file')} removed"
     return done + others
 
 
-def _stop_failed(record: JournalRecord) -> str:
-    return f"launch {record.get('launch', '?')}: {record.get('survivors', 'some processes')} would not end"
+def _consent(record: ConsentRecord) -> str:
+    where = [text for text in (record.repository, record.commit) if text]
+    return f"{record.consent} given{' for ' if where else ''}{' at '.join(where)}"
 
 
-def _clean(record: JournalRecord) -> str:
-    """What became of each thing that was to be cleaned (`on_host/programs/cleanup.py`)."""
+def _stop_failed(record: StopFailedRecord) -> str:
+    return f"launch {record.launch or '?'}: {record.survivors} would not end"
+
+
+def _clean(record: CleanRecord) -> str:
     parts = []
-    for name, done in _mapping(record.get("what")).items():
+    for name, done in record.what.items():
         label = str(name).replace("_", " ")
         if "seconds" in _mapping(done):
             parts.append(f"{label}: waited {done['seconds']} s, {_holders(done)}")
@@ -97,37 +105,32 @@ def _holders(done: Mapping[str, Any]) -> str:
     return f"memory is held by {', '.join(holders)}" if holders else "nobody holds memory"
 
 
-def _discard(record: JournalRecord) -> str:
-    files = [str(name) for name in _list(record.get("files"))]
-    kept = _records(record.get("kept"))
-    stays = f"; {', '.join(str(file.get('path')) for file in kept)} stayed" if kept else ""
-    return (
-        f"{', '.join(files) or 'no file'} taken away from {record.get('folder')}, to be fetched again{stays}"
-    )
+def _discard(record: DiscardRecord) -> str:
+    files = ", ".join(record.files) or "no file"
+    kept = ", ".join(str(file.get("path")) for file in record.kept)
+    stays = f"; {kept} stayed" if kept else ""
+    return f"{files} taken away from {record.folder}, to be fetched again{stays}"
 
 
-def _consent(record: JournalRecord) -> str:
-    where = [str(record[key]) for key in ("repository", "commit") if record.get(key)]
-    return f"{record.get('consent')} given{' for ' if where else ''}{' at '.join(where)}"
-
-
-def _pairs(record: Mapping[str, Any]) -> str:
+def _pairs(record: JournalRecord) -> str:
     """What this program has no words for: "count 3, files 2 items"."""
     pairs = []
-    for key, value in record.items():
+    for key, value in record.as_json().items():
+        if key in HIDDEN:
+            continue
         if isinstance(value, (list, dict)):
             value = _count(list(value), "item")
         pairs.append(f"{str(key).replace('_', ' ')} {value}")
     return ", ".join(pairs)
 
 
-DETAILS: Mapping[str, tuple[Callable[[JournalRecord], str], Style]] = {
-    "patch": (_patch, ""),
-    "revert": (_revert, ""),
-    "stop_failed": (_stop_failed, "bad"),
-    "clean": (_clean, ""),
-    "discard": (_discard, ""),
-    "consent": (_consent, ""),
+DETAILS: Mapping[type[JournalRecord], tuple[Callable[[Any], str], Style]] = {
+    PatchRecord: (_patch, ""),
+    RevertRecord: (_revert, ""),
+    StopFailedRecord: (_stop_failed, "bad"),
+    CleanRecord: (_clean, ""),
+    DiscardRecord: (_discard, ""),
+    ConsentRecord: (_consent, ""),
 }
 
 
@@ -148,4 +151,4 @@ def _records(value: object) -> list[Mapping[str, Any]]:
 
 
 def _when(record: JournalRecord) -> str:
-    return visible(str(record.get("at", ""))[:19].replace("T", " "))
+    return visible(str(record.at or "")[:19].replace("T", " "))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
 from orchestrator.plan.plan import Plan, differing
+from orchestrator.programs.journal import OutcomeRecord
 from orchestrator.steps.smoke import asking
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
@@ -37,5 +38,5 @@ class Confirm(Step):
         if not answer.ok:
             return "follow"
         if survey.outcome is None or survey.outcome.result != "healthy":
-            job.record({"action": "outcome", "launch": survey.observed.launch, "result": "healthy"})
+            job.record(OutcomeRecord(launch=survey.observed.launch, result="healthy"))
         return "done"

@@ -1,15 +1,6 @@
 """What does the journal of a deployment say: which launches, which incident, which patches are in force?
 
-The journal is a list of records on the host (`on_host/state/state.py` writes it). This module folds it; it does
-no I/O. Records by `action`:
-
-launch   a launch was started: launch (number), playbook (its name; not told by older releases)
-outcome  how a launch ended up: launch, result "healthy" | "failed" | "hang", cause (its root cause)
-patch    a remedy is in force: patch, way (what it does), folder, files, flags, environment, why, cause
-revert   a patch is no longer in force: patch
-stop     a launch was stopped: by request, or while a remedy was applied
-consent  the checkpoint's code was trusted: consent, repository, revision, commit, code {file: sha256}
-download, clean, ...   for people to read
+This module folds its records (`programs/journal.py`); it does no I/O.
 """
 
 from __future__ import annotations
@@ -19,15 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-
-@dataclass(frozen=True)
-class FileChange:
-    """One config file as a patch found it and left it (sha256, hex)."""
-
-    name: str
-    before: str
-    after: str
-    symlink: str | None = None
+from orchestrator.engines.consents import TRUST
+from orchestrator.programs.journal import (
+    ConsentRecord,
+    FileChange,
+    JournalRecord,
+    LaunchRecord,
+    OutcomeRecord,
+    PatchRecord,
+    RevertRecord,
+    StopRecord,
+)
 
 
 @dataclass(frozen=True)
@@ -95,229 +88,133 @@ class History:
     """Oldest first."""
 
     def patch(self, patch_id: str) -> AppliedPatch | None:
-        return next((one for one in self.applied if one.patch == patch_id), None)
+        return next((applied for applied in self.applied if applied.patch == patch_id), None)
 
     def within(self, folder: str) -> History:
         """The same, with the patches of one checkpoint's folder alone."""
-        return replace(self, applied=tuple(one for one in self.applied if one.folder == folder))
+        return replace(self, applied=tuple(applied for applied in self.applied if applied.folder == folder))
 
     @property
     def flags(self) -> dict[str, str | None]:
-        return {name: value for one in self.applied for name, value in one.flags.items()}
+        return {name: value for applied in self.applied for name, value in applied.flags.items()}
 
     @property
     def environment(self) -> dict[str, str | None]:
-        return {name: value for one in self.applied for name, value in one.environment.items()}
+        return {name: value for applied in self.applied for name, value in applied.environment.items()}
 
 
-def fold(records: Iterable[Mapping[str, Any]]) -> History:
-    """The history that the records, oldest first, add up to; unknown and broken records change nothing."""
+def fold(records: Iterable[JournalRecord]) -> History:
+    """The history that the records, oldest first, add up to; those of other actions and broken ones change nothing."""
     history = History()
     for record in records:
-        if not sound(record):
-            continue
-        step = _STEPS.get(str(record.get("action")))
+        step = _STEPS.get(type(record))
         if step is not None:
             history = step(history, record)
     return history
 
 
-def sound(record: Any) -> bool:
-    """Whether a record says what one of its action must, each in its type; one of an unknown action always does."""
-    if not isinstance(record, dict) or not isinstance(record.get("action"), str):
-        return False
-    required, optional = _SHAPES.get(record["action"], ({}, {}))
-    return all(fits(record.get(key)) for key, fits in required.items()) and all(
-        fits(record[key]) for key, fits in optional.items() if key in record
-    )
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_text_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is int and 0 < value < 1 << 31
-
-
-def _are_settings(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text_or_none, value.values()))
-
-
-def _are_files(value: Any) -> bool:
-    return isinstance(value, list) and all(
-        isinstance(file, dict)
-        and all(_is_text(file.get(key)) for key in ("name", "before", "after"))
-        and "/" not in file["name"]
-        and _is_text_or_none(file.get("symlink"))
-        for file in value
-    )
-
-
-def _is_list_or_none(value: Any) -> bool:
-    return value is None or isinstance(value, list)
-
-
-_Shape = Mapping[str, Callable[[Any], bool]]
-_SHAPES: Mapping[str, tuple[_Shape, _Shape]] = {
-    "launch": ({"launch": _is_number}, {"playbook": _is_text_or_none}),
-    "outcome": (
-        {"launch": _is_number, "result": _is_text},
-        {"cause": _is_text_or_none, "finding": _is_text_or_none},
-    ),
-    "patch": (
-        {"patch": _is_text, "folder": _is_text},
-        {
-            "files": _are_files,
-            "flags": _are_settings,
-            "environment": _are_settings,
-            "cause": _is_text,
-            "way": _is_text,
-        },
-    ),
-    "revert": ({"patch": _is_text}, {"folder": _is_text}),
-    "consent": (
-        {"consent": _is_text},
-        {
-            "repository": _is_text,
-            "revision": _is_text,
-            "commit": _is_text_or_none,
-            "code": _are_settings,
-        },
-    ),
-    "stop": ({}, {"ended": _is_list_or_none, "shm_removed": _is_list_or_none}),
-}
-"""By action, what a record must say and what it may."""
-
-
-def _launch(history: History, record: Mapping[str, Any]) -> History:
+def _launch(history: History, record: LaunchRecord) -> History:
     return replace(
         history,
-        launch=record["launch"],
-        playbook=record.get("playbook") or history.playbook,
+        launch=record.launch,
+        playbook=record.playbook or history.playbook,
         attempts=history.attempts + 1,
         outcome=None,
         cleaned=False,
     )
 
 
-def _outcome(history: History, record: Mapping[str, Any]) -> History:
-    from_outside = bool(record.get("from_outside"))
-    cause, finding = record.get("cause") or "", record.get("finding")
-    outcome = Outcome(record["launch"], record["result"], cause, finding, from_outside)
+def _outcome(history: History, record: OutcomeRecord) -> History:
+    outcome = Outcome(record.launch, record.result, record.cause or "", record.finding, record.from_outside)
     if outcome.launch != history.launch:
         return history
     if outcome.result != "healthy":  # a launch may be looked at again, and is killed once
         before = history.outcome is not None and history.outcome.from_outside
-        return replace(history, outcome=outcome, killed=history.killed + (from_outside and not before))
-    confirmed = tuple(replace(one, confirmed=True) for one in history.applied)
+        killed = history.killed + (outcome.from_outside and not before)
+        return replace(history, outcome=outcome, killed=killed)
+    confirmed = tuple(replace(applied, confirmed=True) for applied in history.applied)
     return replace(history, outcome=outcome, attempts=0, killed=0, applied=confirmed, tried={})
 
 
-def _patch(history: History, record: Mapping[str, Any]) -> History:
-    files = tuple(
-        FileChange(file["name"], file["before"], file["after"], file.get("symlink"))
-        for file in record.get("files", ())
-    )
-    old = history.within(record["folder"]).patch(record["patch"])
-    launch = history.launch or 0
+def _patch(history: History, record: PatchRecord) -> History:
+    files = record.files
+    old = history.within(record.folder).patch(record.patch)
     if old is not None:  # put on again, or more of it: what it did before stays in force
         named = {file.name for file in files}
         files = tuple(file for file in old.files if file.name not in named) + files
     new = AppliedPatch(
-        patch=record["patch"],
-        folder=record["folder"],
+        patch=record.patch,
+        folder=record.folder,
         files=files,
-        flags={**(old.flags if old else {}), **record.get("flags", {})},
-        environment={**(old.environment if old else {}), **record.get("environment", {})},
-        cause=record.get("cause", ""),
-        way=record.get("way", ""),
-        launch=launch,
+        flags={**(old.flags if old else {}), **record.flags},
+        environment={**(old.environment if old else {}), **record.environment},
+        cause=record.cause,
+        way=record.way,
+        launch=history.launch or 0,
         confirmed=old.confirmed if old else False,
     )
-    others = tuple(one for one in history.applied if one is not old)
+    others = tuple(applied for applied in history.applied if applied is not old)
     ways = (*history.tried.get(new.patch, ()), new.way)
     return replace(history, applied=(*others, new), tried={**history.tried, new.patch: ways})
 
 
-def _revert(history: History, record: Mapping[str, Any]) -> History:
+def _revert(history: History, record: RevertRecord) -> History:
     others = tuple(
-        one
-        for one in history.applied
-        if one.patch != record["patch"] or one.folder != record.get("folder", one.folder)
+        applied
+        for applied in history.applied
+        if applied.patch != record.patch or record.folder not in (None, applied.folder)
     )
-    if record.get("by_person"):
+    if record.by_person:
         return replace(history, applied=others, attempts=0, killed=0, tried={})
     return replace(history, applied=others)
 
 
-def _stop(history: History, record: Mapping[str, Any]) -> History:
+def _stop(history: History, record: StopRecord) -> History:
     history = replace(history, cleaned=True)
     if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
         history = replace(history, outcome=Outcome(history.launch, "stopped"))
-    return replace(history, attempts=0, killed=0, tried={}) if record.get("by_person") else history
+    return replace(history, attempts=0, killed=0, tried={}) if record.by_person else history
 
 
-def _consent(history: History, record: Mapping[str, Any]) -> History:
-    code = record.get("code")
-    if record.get("consent") != "trust-remote-code" or not isinstance(code, Mapping):
+def _consent(history: History, record: ConsentRecord) -> History:
+    if record.consent != TRUST or record.code is None:
         return history
-    commit = record.get("commit")
-    trusted = Trusted(
-        str(record.get("repository")),
-        str(record.get("revision")),
-        str(commit) if commit else None,
-        {str(name): str(sha256) for name, sha256 in code.items()},
-    )
+    trusted = Trusted(record.repository or "", record.revision or "", record.commit or None, record.code)
     return replace(history, trusted=(*history.trusted, trusted))
 
 
-_STEPS = {
-    "launch": _launch,
-    "outcome": _outcome,
-    "patch": _patch,
-    "revert": _revert,
-    "stop": _stop,
-    "consent": _consent,
+_STEPS: Mapping[type[JournalRecord], Callable[[History, Any], History]] = {
+    LaunchRecord: _launch,
+    OutcomeRecord: _outcome,
+    PatchRecord: _patch,
+    RevertRecord: _revert,
+    StopRecord: _stop,
+    ConsentRecord: _consent,
 }
 
 
-def was_healthy(records: Sequence[Mapping[str, Any]], launch: int) -> bool:
+def was_healthy(records: Sequence[JournalRecord], launch: int) -> bool:
     """Whether a completion ever came out of that launch, whatever became of it since."""
-    for record in filter(sound, reversed(records)):
-        if record.get("launch") == launch and record["action"] == "launch":
+    for record in reversed(records):
+        if isinstance(record, LaunchRecord) and record.launch == launch:
             return False  # what is on record before is of another launch of the same number
-        if record.get("launch") == launch and record.get("result") == "healthy":
+        if isinstance(record, OutcomeRecord) and (record.launch, record.result) == (launch, "healthy"):
             return True
     return False
 
 
-def usual_seconds(records: Iterable[Mapping[str, Any]]) -> float | None:
+def usual_seconds(records: Iterable[JournalRecord]) -> float | None:
     """How long the last launch that became healthy took, from its start to its first completion; None for none."""
     started: dict[int, datetime] = {}
     usual = None
     for record in records:
-        moment = _moment(record) if sound(record) else None
+        moment = record.moment
         if moment is None:
             continue
-        if record.get("action") == "launch":
-            started[record["launch"]] = moment
-        elif record.get("action") == "outcome" and record.get("result") == "healthy":
-            begun = started.pop(
-                record["launch"], None
-            )  # a second "healthy" is that of a server found in place
+        if isinstance(record, LaunchRecord):
+            started[record.launch] = moment
+        elif isinstance(record, OutcomeRecord) and record.result == "healthy":
+            # a second "healthy" is that of a server found in place
+            begun = started.pop(record.launch, None)
             usual = (moment - begun).total_seconds() if begun else usual
     return usual
-
-
-def _moment(record: Mapping[str, Any]) -> datetime | None:
-    """When it was written, host time; None where that is not said with its zone."""
-    try:
-        moment = datetime.fromisoformat(str(record.get("at")))
-    except ValueError:
-        return None
-    return None if moment.tzinfo is None else moment

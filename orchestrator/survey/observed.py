@@ -10,10 +10,11 @@ from orchestrator.hosts.host import Host
 from orchestrator.playbook.endpoint import api_key, place_of
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
+from orchestrator.programs.journal import JournalRecord, read
 from orchestrator.programs.listener import PortOwner
 from orchestrator.programs.observe import Log, Member, Observation, Observe, SharedMemory
 from orchestrator.programs.place import Endpoint
-from orchestrator.survey.journal import History, fold, sound
+from orchestrator.survey.journal import History, fold
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Observed:
     """Where it was asked: the place of the launch that lives, else that of the playbook."""
     started_at: str | None
     shm: SharedMemory
-    journal: tuple[Mapping[str, Any], ...] = ()
+    journal: tuple[JournalRecord, ...] = ()
     """What was done on this machine, oldest first."""
     turn: str | None = None
     """The word in the lock when this was seen (`on_host/state/turns.py`); None where somebody was at work."""
@@ -87,14 +88,7 @@ def observed(seen: Observation) -> tuple[Observed, History]:
         endpoint=seen.endpoint,
         started_at=process.started_at if process else None,
         shm=seen.shm,
-        journal=tuple(map(_readable, records)),
+        journal=tuple(map(read, records)),
         turn=seen.turn,
     )
     return found, fold(found.journal)
-
-
-def _readable(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record as every reader may take it: one that does not say what its action must is of no action known."""
-    if sound(record):
-        return record
-    return {"at": record.get("at"), "machine": record["machine"], "action": "unreadable", "record": record}

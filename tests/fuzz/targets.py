@@ -40,9 +40,10 @@ from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.playbook import playbook
 from orchestrator.programs.inspect_checkpoint import Inspected
+from orchestrator.programs.journal import read
 from orchestrator.report import history
 from orchestrator.survey.checkpoint import checkpoint
-from orchestrator.survey.journal import fold, sound, usual_seconds
+from orchestrator.survey.journal import fold, usual_seconds
 from tests.kv_edits import plan_edits
 
 TESTS = Path(__file__).parents[1]
@@ -255,11 +256,11 @@ def overridden(data: bytes) -> None:
 def journals(data: bytes) -> None:
     """Whatever stands in the journal is read, folded and shown."""
     (_folder() / "journal.jsonl").write_bytes(data)
-    records = state.records(_folder())
+    records = [read(record) for record in state.records(_folder())]
     fold(records)
     usual = usual_seconds(records)
     _held(usual is None or math.isfinite(usual), "no time")
-    history.table(filter(sound, records), 80)
+    history.table(records, 80)
     for line in data.split(b"\n"):
         with contextlib.suppress(DeployError):
             read_line(Program("host", "module", "python3"), line)

@@ -160,7 +160,7 @@ def test_what_is_pinned_beside_the_model() -> None:
 
 def test_it_goes_on_record_once() -> None:
     first = make_plan("gpu7", KIMI, found(fetched=manifest()), Wishes())
-    assert first.trusted == TRUSTED
+    assert first.trusted is not None and first.trusted.as_json() == TRUSTED
     assert make_plan("gpu7", KIMI, found(fetched=manifest(), journal=[TRUSTED]), Wishes()).trusted is None
     plain = KIMI.model_copy(update={"arguments": {}})
     assert make_plan("gpu7", plain, found(fetched=manifest()), Wishes()).trusted is None

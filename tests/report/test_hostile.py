@@ -18,6 +18,7 @@ from orchestrator.cli import complete
 from orchestrator.cli.main import tell
 from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, RootCause
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.programs.journal import UnreadableRecord, read
 from orchestrator.report import choose, diagnosis_text, error, history, status
 from orchestrator.report.json_lines import JsonLines, json_line
 from orchestrator.report.layout import StyledLine, passage, plain
@@ -93,7 +94,6 @@ def failed(text: str) -> str:
 def recorded(text: str) -> str:
     keys = (
         "at",
-        "launch",
         "result",
         "cause",
         "finding",
@@ -116,8 +116,22 @@ def recorded(text: str) -> str:
         "consent",
         text,
     )
-    records = [{"action": action, **dict.fromkeys(keys, text), text: text, "what": {text: {"removed": [text]}},
-                "flags": {text: text}, "files": [{"name": text}]} for action in actions]  # fmt: skip
+    more = {
+        "launch": 1,
+        "what": {text: {"removed": [text]}},
+        "flags": {text: text},
+        "kept": [{"path": text}],
+        "left": [{"name": text}],
+    }
+    file = {"name": text.replace("/", ""), "before": text, "after": text}
+    files = {"patch": [file], "discard": [text]}
+    given = [
+        {"action": action, **dict.fromkeys(keys, text), **more, "files": files.get(action)}
+        for action in actions
+    ]
+    records = [read(record) for record in given]
+    assert not any(isinstance(record, UnreadableRecord) for record in records)
+    records.append(read({"action": text, text: text}))
     return shown(history.table(records, 80))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import PreflightRefused, UsageError
+from orchestrator.programs.journal import read
 from orchestrator.report import history, status
 from orchestrator.report.error import error_lines
 from orchestrator.report.layout import StyledLine, plain
@@ -28,7 +29,10 @@ RECORDS: list[dict[str, Any]] = [
         "action": "patch",
         "patch": "fp8-kv-mla",
         "why": "finding",
-        "files": [{"name": "config.json"}, {"name": "hf_quant_config.json"}],
+        "folder": "/models/kimi",
+        "files": [
+            {"name": name, "before": "0a", "after": "1b"} for name in ("config.json", "hf_quant_config.json")
+        ],
         "flags": {"--kv-cache-dtype": None, "--max-model-len": "65536"},
         "environment": {},
     },
@@ -54,7 +58,14 @@ RECORDS: list[dict[str, Any]] = [
             },
         },
     },
-    {"action": "patch", "patch": "stale-cache", "why": "finding", "files": [], "way": "clean compile cache"},
+    {
+        "action": "patch",
+        "patch": "stale-cache",
+        "folder": "/models/kimi",
+        "why": "finding",
+        "files": [],
+        "way": "clean compile cache",
+    },
     {"action": "discard", "folder": "/models/kimi", "files": ["model-00003.safetensors"]},
     {
         "action": "consent",
@@ -92,7 +103,8 @@ def text(lines: list[StyledLine]) -> str:
 
 @pytest.mark.parametrize("width", [80, 100])
 def test_history(width: int) -> None:
-    records = [{"at": f"2026-07-25T10:{number:02}:00.000+00:00", **one} for number, one in enumerate(RECORDS)]
+    times = (f"2026-07-25T10:{minute:02}:00.000+00:00" for minute in range(60))
+    records = [read({"at": at, **record}) for at, record in zip(times, RECORDS, strict=False)]
     shown = text(history.table(records, width))
     assert max(len(line) for line in shown.splitlines()) <= width
     check(f"history-{width}", shown)
@@ -130,8 +142,8 @@ def test_a_record_without_its_keys_is_told_all_the_same(action: str, value: Any)
         "ended",
     )
     for record in ({"action": action}, {"action": action, "at": value, **dict.fromkeys(keys, value)}):
-        assert len(history.table([record], 80)) >= 2
-    assert "{" not in text(history.table([{"action": action}], 80))
+        assert len(history.table([read(record)], 80)) >= 2
+    assert "{" not in text(history.table([read({"action": action})], 80))
 
 
 def test_status() -> None:

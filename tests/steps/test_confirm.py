@@ -35,7 +35,7 @@ def test_a_completion_goes_on_record_where_it_is_the_first(
     monkeypatch.setattr(Server, "complete", lambda self, place: ANSWER)
     records: list[Any] = []
     asked = job()
-    monkeypatch.setattr(type(asked), "record", lambda self, record: records.append(record))
+    monkeypatch.setattr(type(asked), "record", lambda self, record: records.append(record.as_json()))
     assert do(confirm(journal), asked) == ("done", 0)
     assert records == [HEALTHY] * recorded
 

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from orchestrator.programs.config_files import Done
+from orchestrator.programs.journal import FileChange
 from orchestrator.remedy import apply
 from orchestrator.steps.revert import Revert
-from orchestrator.survey.journal import AppliedPatch, FileChange
+from orchestrator.survey.journal import AppliedPatch
 from tests.jobs import Answering, Told, job
 from tests.steps.doing import do
 
-APPLIED = AppliedPatch("fp8-kv-mla", "/m", (FileChange("config.json", "a", "b"),))
+APPLIED = AppliedPatch("fp8-kv-mla", "/m", (FileChange(name="config.json", before="a", after="b"),))
 OPTIONS = AppliedPatch("context-too-long", "/m", flags={"--max-model-len": "4096"})
 
 

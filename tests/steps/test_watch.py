@@ -9,6 +9,7 @@ import pytest
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
+from orchestrator.programs.journal import OutcomeRecord
 from orchestrator.programs.observe import Log
 from orchestrator.steps.watch import settled, under_way
 from tests.surveys import NEVER_LAUNCHED, listener, survey
@@ -38,7 +39,7 @@ def test_what_is_followed_is_known_to_serve_once_it_listened_or_was_healthy() ->
         (living, False),
         (replace(living, listener=listener(ours=False)), False),
         (replace(living, listener=listener(ours=True)), True),
-        (replace(living, journal=({"action": "outcome", "launch": 2, "result": "healthy"},)), True),
+        (replace(living, journal=(OutcomeRecord(launch=2, result="healthy"),)), True),
     ):
         launch = under_way(survey(observed=observed))
         assert launch is not None
