@@ -16,10 +16,11 @@ from orchestrator.on_host.footprint import Footprint
 @dataclass(frozen=True)
 class Probes:
     """How its server is asked besides what OpenAI's API says of models and completions: the path that answers 200 once it is
-    up, and the counter in /metrics of the tokens that it has made."""
+    up, the counter in /metrics of the tokens that it has made, and the port where it listens unless it is told otherwise."""
 
     health_path: str
     counter: str
+    port: int
 
 
 @dataclass(frozen=True)

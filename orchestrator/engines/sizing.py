@@ -31,7 +31,7 @@ class Fit:
     verdict: FitVerdict
     reason: str
     context: int
-    max_model_len: int | None
+    longest_context: int | None
     """The longest context that fits safely, a multiple of 16; None where nothing fits or nothing is known."""
     weights_gib_per_gpu: float | None
     kv_bytes_per_token: int | None
@@ -111,7 +111,7 @@ def fit(
     ]
     if not memory_gib or not weights or not kv_bytes_per_token:
         return Fit(
-            verdict="unknown", reason=f"not known: {', '.join(missing)}", context=context, max_model_len=None,
+            verdict="unknown", reason=f"not known: {', '.join(missing)}", context=context, longest_context=None,
             weights_gib_per_gpu=weights, kv_bytes_per_token=kv_bytes_per_token, needed_gib=None,
             safe_gib=None, optimistic_gib=None, memory_gib=memory_gib, utilisation=utilisation,
         )  # fmt: skip
@@ -121,7 +121,7 @@ def fit(
     longest = _longest_context(safe, kv_bytes_per_token / context_parallel)
     verdict, reason = _judge(needed, safe, optimistic, context, longest)
     return Fit(
-        verdict=verdict, reason=reason, context=context, max_model_len=longest, weights_gib_per_gpu=weights,
+        verdict=verdict, reason=reason, context=context, longest_context=longest, weights_gib_per_gpu=weights,
         kv_bytes_per_token=kv_bytes_per_token, needed_gib=needed, safe_gib=safe, optimistic_gib=optimistic,
         memory_gib=memory_gib, utilisation=utilisation,
     )  # fmt: skip

@@ -14,7 +14,6 @@ from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
 _ENGINE = registry.get(registry.USUAL)
-DEFAULTS = {"port": "8000"}
 _FROM_A_LOG = {
     "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
     "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
@@ -38,11 +37,13 @@ def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction,
 
 
 def advice(patch: Patch, known: Known) -> tuple[str, ...]:
-    """What a person may do, with the launch's own numbers: `{port}` is that of its command, else vLLM's default."""
+    """What a person may do, with the launch's own numbers: `{port}` is that of its command, else the engine's own."""
 
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
-        return formula.shown(number) if number is not None else DEFAULTS.get(match[1], match[0])
+        if number is None and match[1] == "port":
+            number = registry.get(known.kind or registry.USUAL).server.port
+        return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in patch.advice)
 

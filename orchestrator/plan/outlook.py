@@ -39,9 +39,9 @@ def with_consequences(
     changes = [_with_edits(playbook, survey, version, change, options) for change in changes]
     then = resolve.changed(options, changes)
     judged = fit(playbook, survey, version, then, changes)
-    if not changes or judged.verdict != "does_not_fit" or not judged.max_model_len:
+    if not changes or judged.verdict != "does_not_fit" or not judged.longest_context:
         return tuple(changes), then, judged
-    flags = {**changes[-1].flags, f"--{options.context_option}": str(judged.max_model_len)}
+    flags = {**changes[-1].flags, f"--{options.context_option}": str(judged.longest_context)}
     planned = (*changes[:-1], replace(changes[-1], flags=flags))
     then = resolve.changed(options, planned)
     return planned, then, fit(playbook, survey, version, then, planned)

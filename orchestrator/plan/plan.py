@@ -118,7 +118,7 @@ class Plan:
             "fit": {
                 "verdict": self.fit.verdict,
                 "reason": self.fit.reason,
-                "max_model_len": self.fit.max_model_len,
+                "max_model_len": self.fit.longest_context,
                 "weights_gib_per_gpu": _rounded(self.fit.weights_gib_per_gpu),
                 "kv_bytes_per_token": self.fit.kv_bytes_per_token,
             },

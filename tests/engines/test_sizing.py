@@ -45,7 +45,7 @@ def test_worked_examples(case: dict[str, Any]) -> None:
         (judged.needed_gib, "needed"),
     ):
         assert value == (None if case[key] is None else pytest.approx(case[key], abs=0.02)), key
-    assert judged.max_model_len == case["max_model_len"]
+    assert judged.longest_context == case["longest_context"]
     assert case.get("says", "") in judged.reason
 
 
@@ -92,12 +92,12 @@ def test_bytes_of_a_token() -> None:
 def test_the_longest_context_that_fits_does_not_depend_on_the_one_asked_for(
     context: int, longest: int
 ) -> None:
-    assert judge({**CASES[0], "context": context}).max_model_len == longest
+    assert judge({**CASES[0], "context": context}).longest_context == longest
 
 
 def test_no_context_is_named_where_nothing_fits_or_is_known() -> None:
-    assert judge({**CASES[0], "gpus": 4}).max_model_len is None
-    assert judge({**CASES[0], "kv": None}).max_model_len is None
+    assert judge({**CASES[0], "gpus": 4}).longest_context is None
+    assert judge({**CASES[0], "kv": None}).longest_context is None
 
 
 @given(
@@ -113,7 +113,7 @@ def test_the_longest_context_fits(total: float, weights: int, kv: int, context: 
         "utilisation": 0.9, "overhead": memory.default_overhead(0.9),
     }  # fmt: skip
     judged = fit(**numbers, context=context)  # type: ignore[arg-type]
-    longest = judged.max_model_len
+    longest = judged.longest_context
     if longest is None:
         assert judged.verdict != "fits" or context < sizing.BLOCK
         return
@@ -136,7 +136,7 @@ def test_a_judgement_is_told_with_its_numbers_and_where_it_turns() -> None:
         verdict="fits",
         reason="context 46080 needs 45.0 GiB of KV cache, 45.0 GiB are left",
         context=46080,
-        max_model_len=46080,
+        longest_context=46080,
         weights_gib_per_gpu=40.0,
         kv_bytes_per_token=MIB,
         needed_gib=45.0,
@@ -157,13 +157,13 @@ def test_a_judgement_is_told_with_its_numbers_and_where_it_turns() -> None:
 
 def test_weights_that_leave_nothing_leave_no_context_to_name() -> None:
     full = card(16, weights_bytes=88 * sizing.GIB)
-    assert (full.verdict, full.max_model_len) == ("does_not_fit", None)
+    assert (full.verdict, full.longest_context) == ("does_not_fit", None)
     assert full.reason == "the weights leave no room for a KV cache: more GPUs, or a smaller quantisation"
     tight = card(16, weights_bytes=87 * sizing.GIB)
-    assert (tight.verdict, tight.max_model_len) == ("borderline", None)
+    assert (tight.verdict, tight.longest_context) == ("borderline", None)
     assert tight.reason == "context 16 needs 0.0 GiB of KV cache, -2.0 to 1.0 GiB are left"
-    assert card(16, weights_bytes=85 * sizing.GIB - 16 * MIB).max_model_len == sizing.BLOCK
-    assert card(16, weights_bytes=85 * sizing.GIB - 15 * MIB).max_model_len is None
+    assert card(16, weights_bytes=85 * sizing.GIB - 16 * MIB).longest_context == sizing.BLOCK
+    assert card(16, weights_bytes=85 * sizing.GIB - 15 * MIB).longest_context is None
 
 
 def test_what_is_not_known_is_named_and_the_rest_is_told() -> None:
@@ -175,7 +175,7 @@ def test_what_is_not_known_is_named_and_the_rest_is_told() -> None:
     assert (partly.verdict, partly.reason) == ("unknown", "not known: the GPU's memory")
     assert (partly.weights_gib_per_gpu, partly.kv_bytes_per_token, partly.context) == (40.0, MIB, 4096)
     half = card(4096, kv_bytes_per_token=None)
-    assert (half.memory_gib, half.utilisation, half.max_model_len) == (100.0, 0.9, None)
+    assert (half.memory_gib, half.utilisation, half.longest_context) == (100.0, 0.9, None)
 
 
 def test_a_model_over_two_ranks_pays_for_what_each_of_them_repeats() -> None:

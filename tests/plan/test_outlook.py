@@ -134,7 +134,7 @@ def test_a_context_that_no_longer_fits_is_shortened_with_the_last_change() -> No
     changes, options, judged = with_consequences(longer, BARE, first, last)
     assert changes[0] == first
     assert judged.verdict == "fits"
-    assert judged.context == options.context == judged.max_model_len
+    assert judged.context == options.context == judged.longest_context
     assert changes[1].flags == {"--kv-cache-dtype": None, "--max-model-len": str(options.context)}
     assert options.context % 16 == 0
     *_, newer = with_consequences(longer, BARE, first, last, version="0.20.0")

@@ -60,7 +60,7 @@ ENGINE = Engine(
     variables=VariableRules(own=re.compile(r"(?:SGLANG|NCCL|TORCH)_\w+"), dropped_only=re.compile(r"(?!)")),
     launched=SglangOptions.of,
     key="SGLANG_API_KEY",
-    server=Probes("/ready", "sglang:generation_tokens_total"),
+    server=Probes("/ready", "sglang:generation_tokens_total", 30000),
     log_name="sglang.log",
     log=SGLANG,
     footprint=Footprint(
