@@ -72,12 +72,16 @@ class Scanner:
         lines = (
             line for number, each in enumerate(raw, last) for line in parse_all(each, number, self._grammar)
         )
-        self.following.tail.extend(lines)
+        tail = self.following.tail
+        while tail and tail[-1].number >= last:  # a line that is there twice would pass for a heartbeat
+            tail.pop()
+        tail.extend(lines)
 
     def close(self) -> None:
         """There is no more: read what was held back, a line without its end too."""
         if self._held and not self._held.endswith(b"\n"):
             self._held += b"\n"
+            self._tail += b"\n"
         self.catch_up()
 
     def _take(self, chunk: bytes) -> None:

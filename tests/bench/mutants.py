@@ -63,6 +63,12 @@ ROOMS: Mapping[str, Room] = {
         files=tuple(f"diagnosis/{name}.py" for name in ("scan", "gate", "live", "hearsay")),
         tests=tuple(f"diagnosis/test_{name}.py" for name in ("scan", "gate", "live", "hearsay")),
         slow=(
+            "diagnosis/test_live.py::test_the_finding_is_given_at_the_first_line_that_shows_it",
+            "diagnosis/test_live.py::test_only_a_failed_launch_is_doomed",
+            "diagnosis/test_scan.py::test_a_labelled_log_comes_to_the_same",
+            "diagnosis/test_scan.py::test_benign_lines_in_front_and_behind_change_line_numbers_alone",
+            "diagnosis/test_scan.py::test_mixed_logs_cut_anywhere",
+            "diagnosis/test_scan.py::test_lines_in_any_order",
             "diagnosis/test_hearsay.py::test_a_healthy_server_stays_healthy_whatever_clients_write",
             "diagnosis/test_hearsay.py::test_a_failure_keeps_its_cause_whatever_clients_wrote",
         ),
@@ -81,8 +87,8 @@ ROOMS: Mapping[str, Room] = {
         files=("engines/**/*.py",), but=("engines/vllm/log/*.py",), tests=("engines/**/test_*.py",)
     ),
     "launch": Room(
-        files=("launch/vigil.py", "launch/ended.py"),
-        tests=("launch/test_vigil.py", "launch/test_ended.py"),
+        files=tuple(f"launch/{name}.py" for name in ("vigil", "ended", "failure", "progress")),
+        tests=tuple(f"launch/test_{name}.py" for name in ("vigil", "ended", "failure", "progress")),
     ),
 }
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
-from orchestrator.diagnosis.hearsay import worded_by_a_client
+from orchestrator.diagnosis.hearsay import shows_clients, signs_of_clients, worded_by_a_client
 from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
@@ -431,3 +431,32 @@ def test_the_requests_of_a_hang_do_not_explain_it() -> None:
 )  # fmt: skip
 def test_hearsay(level: str | None, file: str | None, message: str, client: bool) -> None:
     assert worded_by_a_client(level, file, message, GRAMMAR.clients) == client
+
+
+REQUEST = GRAMMAR.clients.request
+SHOWN = 'INFO:     1.2.3.4:5 - "GET / HTTP/1.1" 200 OK'
+
+
+@pytest.mark.parametrize(
+    ("message", "begun", "shows"),
+    [
+        (f"{REQUEST}chatcmpl-1: prompt: 'x'", True, True),
+        (f"{REQUEST}chatcmpl-1: prompt: 'x'", False, True),
+        (SHOWN, False, True),
+        (SHOWN, True, False),  # while it starts another program may write into the log
+        (f"a text with {REQUEST}", True, False),
+        ("anything", False, False),
+    ],
+)
+def test_which_hearsay_shows_that_a_server_has_clients(message: str, begun: bool, shows: bool) -> None:
+    assert shows_clients(message, GRAMMAR.clients, begun=begun) is shows
+    assert any(sign in message for sign in signs_of_clients(GRAMMAR.clients, begun=begun)) or not shows
+
+
+def test_of_a_log_whose_beginning_is_there_access_lines_are_not_looked_for() -> None:
+    assert signs_of_clients(GRAMMAR.clients, begun=True) == (REQUEST,)
+    assert len(signs_of_clients(GRAMMAR.clients, begun=False)) == 2
+
+
+def test_a_record_that_names_a_protocol_is_no_access_line_for_that() -> None:
+    assert not worded_by_a_client(None, None, 'Using HTTP/1.1 keep-alive - "off"', GRAMMAR.clients)

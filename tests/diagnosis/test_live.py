@@ -114,3 +114,30 @@ def test_another_launch_in_the_same_log_begins_anew() -> None:
     )
     live, _ = followed([*failing(), *start], Known(compute_cap="12.0"))
     assert not live.doomed
+
+
+def test_a_server_has_served_once_it_was_up_in_any_launch_of_the_log() -> None:
+    live = Live(NOWHERE, PATCHES, GRAMMAR)
+    live.feed(WENT_ON + b"\n")
+    assert live.served is False
+    live.feed(b"INFO:     Application startup complete.\n" + WENT_ON + b"\n" * 30)
+    assert live.served is True
+    live.feed(WENT_ON + b"\n")
+    assert live.served is True
+
+
+def test_the_diagnosis_so_far_counts_how_long_the_log_has_been_silent() -> None:
+    live = Live(NOWHERE, PATCHES, GRAMMAR)
+    live.feed(WENT_ON + b"\n")
+    assert [live.now(seconds).verdict for seconds in (1.0, 40_000.0)] == ["starting", "hang"]
+    live.feed(b"".join(line + b"\n" for line in failing()))
+    diagnosis = live.now(1.0)
+    assert diagnosis.finding is not None and diagnosis.finding.patch
+
+
+def test_asking_again_and_again_makes_no_heartbeat_of_a_line() -> None:
+    """What is said once, an hour after the line before it, shows that something went on."""
+    live = Live(NOWHERE, PATCHES, GRAMMAR)
+    for hour in range(4):
+        live.feed(b"(Worker_TP0 pid=70) INFO 02-20 0%d:36:09 [x.py:1] Said once: %s\n" % (hour, b"x" * hour))
+    assert {live.now(1.0).verdict for _ in range(8)} == {"starting"}

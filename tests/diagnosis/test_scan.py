@@ -163,3 +163,103 @@ def test_the_order_of_completion_is_that_of_reading_every_line() -> None:
     assert [seen.incident for seen in every.so_far().seen] == [
         seen.incident for seen in told.following.so_far().seen
     ]
+
+
+HEAD = b"(Worker_TP4 pid=74) ERROR 02-20 21:35:07 [multiproc_executor.py:783] "
+BEGUN = b"(APIServer pid=7) INFO 02-20 21:34:40 [api_server.py:1] vLLM API server version 0.16.0\n"
+LOADED = (
+    b"(Worker_TP0 pid=70) INFO 02-20 21:35:09 [default_loader.py:293] Loading weights took 3.21 seconds\n"
+)
+UP = b"INFO:     Application startup complete.\n"
+ASKED = b"(APIServer pid=7) INFO 02-20 21:35:07 [logger.py:39] Received request chatcmpl-1: prompt: 'x'\n"
+
+
+def failure(text: bytes, *, head: bytes = HEAD, above: int = 0) -> bytes:
+    """A failure that a process ends by, with so many lines between its heading and its traceback."""
+    trace = [b"Traceback (most recent call last):", b'  File "/a/b.py", line 3, in f', b"    g()", text]
+    return b"".join(
+        line + b"\n"
+        for line in (
+            head + b"WorkerProc failed to start.",
+            *[b"a line of nobody"] * above,
+            *(head + each for each in trace),
+        )
+    )
+
+
+SHORT = {
+    "a failure among lines that say nothing": BEGUN + BENIGN[0] * 30 + failure(b"ValueError: torn") + BENIGN[1] * 30,
+    "its heading stands as far above as counts": BENIGN[0] * 9 + failure(b"ValueError: torn", above=7) + BENIGN[1] * 9,
+    "two that are alike and one that is not": b"".join(failure(text) + BENIGN[0] * 3 for text in (b"ValueError: 1", b"ValueError: 2", b"KeyError: 3")),
+    "a message of several lines": failure(b"ValueError: torn") + b"its second line\nits third\n" + BENIGN[0] * 9,
+    "no end of the last line": BENIGN[0] * 3 + failure(b"ValueError: torn")[:-1],
+    "colours": BENIGN[0] * 3 + failure(b"\x1b[31mValueError: torn\x1b[0m") + b"\x1b[0m\n" * 3,
+    "a hole in the file": BENIGN[0] * 3 + b"\0" * 500 + failure(b"ValueError: torn") + b"\0\0" + BENIGN[0],
+    "phases": BEGUN + BENIGN[0] * 20 + LOADED + BENIGN[0] * 20 + UP + BENIGN[1] * 20,
+    "clients of a server that came up": BEGUN + LOADED + UP + BENIGN[1] * 9 + ASKED + BENIGN[1] * 9 + failure(b"ValueError: torn"),
+    "a client that writes as a failing rank does": BEGUN + UP + ASKED + failure(b"ValueError: torn", head=b""),
+    "clients, and the beginning is cut off": BENIGN[1] * 20 + failure(b"ValueError: torn", head=b""),
+    "two launches": BEGUN + failure(b"ValueError: 1") + BENIGN[0] * 20 + BEGUN + LOADED,
+    "a line that is too long": BENIGN[0] + b"x" * (lines.LONGEST + 9) + b"\n" + failure(b"ValueError: torn"),
+    "lines in JSON": b"".join(b'{"log":"%s\\n"}\n' % line for line in failure(b"ValueError: torn").replace(b'"', b'\\"').splitlines()),
+    "empty lines at the end": failure(b"ValueError: torn") + b"\n" * 30,
+}  # fmt: skip
+
+
+def outcome(following: Following) -> tuple[object, ...]:
+    """What was read of the last launch."""
+    found = following.so_far()
+    folded = [(each.incident, each.processes, each.lines) for each in found.seen]
+    start = found.startup
+    return (
+        folded,
+        found.last_incident,
+        start.phase,
+        start.reached,
+        start.version,
+        start.clients,
+        start.serves_since,
+    )
+
+
+@pytest.mark.parametrize("size", [1, 13, 200, 1 << 20])
+@pytest.mark.parametrize("name", SHORT)
+def test_whatever_the_pieces_in_which_it_comes_it_is_as_if_every_line_had_been_read(
+    name: str, size: int
+) -> None:
+    log, every, scanner = SHORT[name], Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+    for line in lines.read(lines.cut([log]), GRAMMAR):
+        every.feed(line)
+    for start in range(0, len(log), size):
+        scanner.feed(log[start : start + size])
+    scanner.close()
+    assert outcome(scanner.following) == outcome(every)
+
+
+def test_the_last_lines_are_there_with_their_numbers_once_it_was_caught_up() -> None:
+    log = b"".join(b"line %d\n" % number for number in range(1, 301))
+    for before in (b"", b"x" * 99 + b"\n" + b"y" * (1 << 17) + b"\n"):
+        scanner = Scanner(GRAMMAR, WATCHED)
+        scanner.feed(before + log + b"half")
+        scanner.catch_up()
+        tail = [(line.number, line.message) for line in scanner.following.tail]
+        skipped = before.count(b"\n")
+        assert tail == [(number + skipped, f"line {number}") for number in range(101, 301)]
+        scanner.feed(b" a line\n")
+        scanner.close()
+        assert scanner.following.tail[-1].message == "half a line"
+
+
+def test_of_a_short_log_the_first_line_is_among_the_last() -> None:
+    scanner = Scanner(GRAMMAR, WATCHED)
+    scanner.feed(b"first\nsecond")
+    scanner.close()
+    assert [(line.number, line.message) for line in scanner.following.tail] == [(1, "first"), (2, "second")]
+
+
+def test_that_something_went_wrong_is_known_once_it_is_over() -> None:
+    scanner = Scanner(GRAMMAR, WATCHED)
+    scanner.feed(BENIGN[0] * 60)
+    assert scanner.completed is False
+    scanner.feed(failure(b"ValueError: torn") + BENIGN[0] * 30 + failure(b"KeyError: 3") + BENIGN[0])
+    assert scanner.completed is True
