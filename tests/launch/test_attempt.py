@@ -54,11 +54,13 @@ class Serving(Following):
     """A host with an engine: each completion that is asked for comes to the next of these, the last one again and again."""
 
     def __init__(self, *completions: dict[str, Any], ended: dict[str, Any] | None = None) -> None:
-        super().__init__(record={}, ended=ended or {})
+        super().__init__(ended=ended or {})
         self._completions = [*completions]
 
     def script(self, module: str, request: Any, **options: Any) -> Any:
         answer = super().script(module, request, **options)
+        if module == "record":
+            return request["record"]
         if module != "smoke":
             return answer
         came, *more = self._completions

@@ -12,8 +12,9 @@ from orchestrator.checkpoint.edits import Edit, Edits
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Wishes
 from orchestrator.programs.config_files import Done
+from orchestrator.programs.journal import FileChange
 from orchestrator.remedy import apply
-from orchestrator.survey.journal import AppliedPatch, FileChange
+from orchestrator.survey.journal import AppliedPatch
 from tests.jobs import PATCHES, Answering, job
 
 FOREIGN = Wishes(consents=("foreign-folder",))
@@ -24,7 +25,7 @@ EDITS = Edits((Edit("config.json", "/a", "remove"),), BEFORE, AFTER)
 
 def host() -> Answering:
     files = [{"name": "config.json", "done": "restored"}]
-    return Answering(config_files={"record": {}, "files": files})
+    return Answering(config_files={"record": {"action": "revert", "patch": "mine"}, "files": files})
 
 
 def change(**more: Any) -> Change:
@@ -45,6 +46,9 @@ def test_the_edited_files_are_written_with_the_deciding_one_last() -> None:
         "folder": "/m",
         "patch": PATCHES[0].id,
         "record": {
+            "action": "patch",
+            "patch": PATCHES[0].id,
+            "folder": "/m",
             "flags": {"--seed": "1", "--swap-space": None},
             "environment": {"NCCL_DEBUG": "INFO"},
             "why": "finding",
@@ -71,7 +75,10 @@ def test_a_change_of_settings_alone_writes_no_file() -> None:
 APPLIED = AppliedPatch(
     patch="mine",
     folder="/m",
-    files=(FileChange("a.json", "a0", "a1", None), FileChange("b.json", "b0", "b1", "../blobs/b")),
+    files=(
+        FileChange(name="a.json", before="a0", after="a1"),
+        FileChange(name="b.json", before="b0", after="b1", symlink="../blobs/b"),
+    ),
 )
 
 
@@ -89,7 +96,13 @@ def test_what_was_written_last_is_put_back_first() -> None:
             {"name": "b.json", "before": "b0", "after": "b1", "symlink": "../blobs/b"},
             {"name": "a.json", "before": "a0", "after": "a1", "symlink": None},
         ],
-        "record": {"by_person": True, "forgotten": False},
+        "record": {
+            "action": "revert",
+            "patch": "mine",
+            "folder": "/m",
+            "by_person": True,
+            "forgotten": False,
+        },
         "foreign_folder": False,
     }
 
@@ -100,4 +113,6 @@ def test_what_is_forgotten_leaves_the_files_alone(by_person: bool) -> None:
     apply.revert(job(there, wishes=FOREIGN), APPLIED, by_person=by_person, forget=True)
     ((_, request),) = there.asked
     assert (request["files"], request["foreign_folder"]) == ([], True)
-    assert request["record"] == {"by_person": by_person, "forgotten": True}
+    assert {"action": "revert", "by_person": by_person, "forgotten": True}.items() <= request[
+        "record"
+    ].items()
