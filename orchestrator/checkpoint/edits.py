@@ -43,13 +43,13 @@ def document(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     """What this file says; raises as `documents` does, and "config_broken" where it is not there."""
     if name not in files:
         raise CheckpointError("config_broken", f"the checkpoint has no {name}")
-    found = json_spans.value(files[name], name=name)
-    if not isinstance(found, dict):
-        kind = "a list" if isinstance(found, list) else "a single value"
+    content = json_spans.value(files[name], name=name)
+    if not isinstance(content, dict):
+        kind = "a list" if isinstance(content, list) else "a single value"
         raise CheckpointError(
             "config_shape", f"{name} holds {kind} where an object is expected: nothing is edited"
         )
-    return found
+    return content
 
 
 def carry_out(files: Mapping[str, bytes], edits: Iterable[Edit]) -> Edits:

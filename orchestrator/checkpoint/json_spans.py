@@ -114,7 +114,7 @@ def put(data: bytes, path: KeyPath, value: Any, *, name: str) -> bytes:
 
 def children(text: str, start: int) -> list[Child]:
     """The members or elements of the object or array that opens at `start`, in file order."""
-    found: list[Child] = []
+    members: list[Child] = []
     keyed = text[start] == "{"
     depth, previous = 0, start
     key: re.Match[str] | None = None
@@ -123,8 +123,8 @@ def children(text: str, start: int) -> list[Child]:
         mark = token.group()
         if depth == 1 and mark in (",", "}", "]"):
             if first is not None:
-                name = json.loads(key.group()) if key else len(found)
-                found.append(Child(name, key.start() if key else first, first, previous))
+                name = json.loads(key.group()) if key else len(members)
+                members.append(Child(name, key.start() if key else first, first, previous))
             key, first = None, None
         elif depth == 1 and keyed and key is None:
             key = token
@@ -137,7 +137,7 @@ def children(text: str, start: int) -> list[Child]:
             if depth == 0:
                 break
         previous = token.end()
-    return found
+    return members
 
 
 def _next_token(text: str, offset: int) -> int:
@@ -153,8 +153,8 @@ def _start(text: str, path: KeyPath, name: str) -> int:
     return at
 
 
-def _pick(text: str, found: list[Child], key: str | int, name: str) -> Child:
-    same = [child for child in found if child.key == key and type(child.key) is type(key)]
+def _pick(text: str, members: list[Child], key: str | int, name: str) -> Child:
+    same = [child for child in members if child.key == key and type(child.key) is type(key)]
     if not same:
         raise CheckpointError("config_broken", f"{name} has no {key!r} where one was expected")
     if len(same) > 1:

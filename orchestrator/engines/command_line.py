@@ -90,12 +90,12 @@ def text_of(value: OptionValue) -> str:
 
 def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:
     """The options of a command line, by name with underscores; a switch has the value "True"."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for here, following in zip(argv, (*argv[1:], "--"), strict=False):
         if not here.startswith("--"):
             continue
         name, given, value = here[2:].partition("=")
-        found[name.replace("-", "_")] = (
+        options[name.replace("-", "_")] = (
             value if given else "True" if following.startswith("--") else following
         )
-    return MappingProxyType(found)
+    return MappingProxyType(options)

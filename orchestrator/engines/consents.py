@@ -48,14 +48,14 @@ def needed(
 
     `folder` is the checkpoint's, an absolute path: code in it came with the checkpoint.
     """
-    found: dict[str, str] = {}
+    consents: dict[str, str] = {}
     trusting = _trusting(argv, variables) or _from_the_checkpoint(argv, variables, rules, folder)
     if trusting:
-        found[TRUST] = trusting
+        consents[TRUST] = trusting
     listening = _listening(argv, variables, rules)
     if listening:
-        found[OPEN] = listening
-    return found
+        consents[OPEN] = listening
+    return consents
 
 
 def _trusting(argv: Sequence[str], variables: Mapping[str, str]) -> str:

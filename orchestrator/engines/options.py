@@ -168,10 +168,10 @@ class Options(ABC):
         """The number that an option has, None where it is none that can be reckoned with: the engine will refuse it."""
         value = self.value(name)
         try:
-            found = float(value) if isinstance(value, int | float | str) and value is not True else None
+            number = float(value) if isinstance(value, int | float | str) and value is not True else None
         except (ValueError, OverflowError):
             return None
-        return found if found is not None and abs(found) <= _MOST else None
+        return number if number is not None and abs(number) <= _MOST else None
 
     def variable(self, name: str) -> str | None:
         """What the engine gets for a variable, None where it is not set here."""

@@ -25,8 +25,8 @@ class FlagWarning:
 
     @property
     def sentence(self) -> str:
-        told = f": {self.advice}" if self.advice else ""
-        return f"vLLM {self.version} does not take {self.flag} (accepted by {self.accepted}){told}"
+        instead = f": {self.advice}" if self.advice else ""
+        return f"vLLM {self.version} does not take {self.flag} (accepted by {self.accepted}){instead}"
 
 
 def check_flags(options: Iterable[tuple[str, str | None]], version: str) -> tuple[FlagWarning, ...]:
@@ -35,16 +35,16 @@ def check_flags(options: Iterable[tuple[str, str | None]], version: str) -> tupl
     `options` are canonical names with the text of their value (None: a bare option). A version between two releases that disagree, or that is no version at all, is not judged.
     """
     known = _known()
-    found = []
+    warnings = []
     for name, value in options:
         option = f"--{name.partition('.')[0]}"  # what follows a dot is a key of its value
         entry = _entry(known, option)
         if entry:
-            found += _judged(option, entry, version)
+            warnings += _judged(option, entry, version)
         choice = known["values"].get(option, {}).get(value)
         if choice:
-            found += _judged(f"{option} {value}", choice, version)
-    return tuple(found)
+            warnings += _judged(f"{option} {value}", choice, version)
+    return tuple(warnings)
 
 
 def check_variables(names: Iterable[str], version: str) -> tuple[FlagWarning, ...]:
@@ -77,8 +77,8 @@ def _takes(accepted: str, version: str) -> bool | None:
     except ValueError:
         return None
     sampled = [Version(text) for text in _known()["sampled"]]
-    before = [one for one in sampled if one <= release]
-    after = [one for one in sampled if one >= release]
+    before = [each for each in sampled if each <= release]
+    after = [each for each in sampled if each >= release]
     if not before:
         return None
     answers = {_within(accepted, before[-1])} | ({_within(accepted, after[0])} if after else set())

@@ -32,8 +32,8 @@ class VllmOptions(ModuleOptions):
 
     def not_taken(self, version: str) -> tuple[str, ...]:
         names = (variable.name for variable in self.environment)
-        found = (*check_flags(self.named_texts(), version), *check_variables(names, version))
-        return tuple(warning.sentence for warning in found)
+        warnings = (*check_flags(self.named_texts(), version), *check_variables(names, version))
+        return tuple(warning.sentence for warning in warnings)
 
     @property
     def context_parallel(self) -> int:

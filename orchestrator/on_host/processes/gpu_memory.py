@@ -41,7 +41,7 @@ class App:
     name: str
 
     @property
-    def seen(self) -> bool:
+    def visible(self) -> bool:
         """Whether the process of that number here is the one that the driver means, by its name."""
         return bool(self.name) and _program(self.name) == _program(procs.command(self.pid))
 
@@ -52,13 +52,13 @@ def _program(command: str) -> str:
 
 def parse_apps(text: str) -> list[App]:
     """The processes of `--query-compute-apps=pid,gpu_uuid,used_memory,name --format=csv,noheader,nounits`."""
-    found = []
+    listed = []
     for line in text.splitlines():
         pid, uuid, mib, name = (*(cell.strip() for cell in line.split(",", 3)), "", "", "", "")[:4]
         number = _number(pid)
         if number is not None and uuid:
-            found.append(App(number, uuid, _number(mib), name))
-    return found
+            listed.append(App(number, uuid, _number(mib), name))
+    return listed
 
 
 def _ask(query: str, timeout: float) -> str | None:
@@ -100,14 +100,14 @@ def holders() -> list[dict[str, Any]]:
     """
     return [
         {
-            "gpu_uuid": one.uuid,
-            "pid": one.pid,
-            "name": one.name,
-            "memory_mib": one.mib,
-            "user": procs.owner(one.pid) if one.seen else None,
-            "command": procs.command(one.pid) if one.seen else None,
+            "gpu_uuid": app.uuid,
+            "pid": app.pid,
+            "name": app.name,
+            "memory_mib": app.mib,
+            "user": procs.owner(app.pid) if app.visible else None,
+            "command": procs.command(app.pid) if app.visible else None,
         }
-        for one in apps() or ()
+        for app in apps() or ()
     ]
 
 
@@ -118,12 +118,12 @@ def held(pids: Collection[int], before: Mapping[str, int] | None) -> dict[str, A
         return {"processes": {}, "cards": {}}
     processes: dict[int, int] = {}
     cards = unreturned(now, before, everyone, pids)
-    told: dict[str, int] = {}
-    for one in everyone:
-        if one.pid in pids:
-            processes[one.pid] = processes.get(one.pid, 0) + (one.mib or 0)
-            told[one.uuid] = told.get(one.uuid, 0) + (one.mib or 0)
-    return {"processes": processes, "cards": {uuid: told.get(uuid) or mib for uuid, mib in cards.items()}}
+    listed: dict[str, int] = {}
+    for app in everyone:
+        if app.pid in pids:
+            processes[app.pid] = processes.get(app.pid, 0) + (app.mib or 0)
+            listed[app.uuid] = listed.get(app.uuid, 0) + (app.mib or 0)
+    return {"processes": processes, "cards": {uuid: listed.get(uuid) or mib for uuid, mib in cards.items()}}
 
 
 def unreturned(
@@ -137,8 +137,8 @@ def unreturned(
     A GPU on which somebody else computes is judged by the listed processes alone: what it used before
     the launch says nothing about now.
     """
-    ours = {one.uuid for one in apps if one.pid in pids}
-    foreign = {one.uuid for one in apps if one.pid not in pids}
+    ours = {app.uuid for app in apps if app.pid in pids}
+    foreign = {app.uuid for app in apps if app.pid not in pids}
     kept = dict.fromkeys(ours, 0)
     for uuid, used_now in now.items():
         over = used_now - (before or {}).get(uuid, used_now)

@@ -25,14 +25,14 @@ def everybody() -> list[int]:
 
 def mapped_files(text: bytes) -> set[File]:
     """The files in the text of /proc/PID/maps."""
-    found = set()
+    files = set()
     for line in text.splitlines():
         fields = line.split(None, 5)
         if len(fields) > 4 and fields[4] != b"0":
             major, _, minor = fields[3].partition(b":")
             with contextlib.suppress(ValueError, OverflowError):
-                found.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
-    return found
+                files.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
+    return files
 
 
 def opened_files(pid: int, names: Collection[str]) -> set[File]:
@@ -40,19 +40,19 @@ def opened_files(pid: int, names: Collection[str]) -> set[File]:
 
     Others are not asked for: the status of a file on a dead NFS server would never come.
     """
-    found: set[File] = set()
+    files: set[File] = set()
     try:
         numbers = os.listdir(f"/proc/{pid}/fd")
     except OSError:
-        return found
+        return files
     for path in (f"/proc/{pid}/cwd", *(f"/proc/{pid}/fd/{number}" for number in numbers)):
         if os.path.basename(procs.read_link(path).replace(" (deleted)", "")) in names:
             try:
                 status = os.stat(path)
             except OSError:
                 continue
-            found.add((status.st_dev, status.st_ino))
-    return found
+            files.add((status.st_dev, status.st_ino))
+    return files
 
 
 def users(
@@ -63,9 +63,9 @@ def users(
     `below`: the path of a folder that holds them all. What is mapped from there by its path counts too, for the first
     file: some file systems (btrfs, overlayfs) show another device in maps than a file's status does.
     """
-    found: dict[File, list[int]] = {}
+    using: dict[File, list[int]] = {}
     if not names:
-        return found
+        return using
     wanted = frozenset(names.values())
     inodes = [b" %d " % inode for _, inode in names] if len(names) <= _FEW else None
     prefix = os.fsencode(below) + b"/" if below else None
@@ -74,7 +74,7 @@ def users(
         maps = inodes is None or any(inode in text for inode in inodes)
         mapped = mapped_files(text) if maps else set()
         for file in (mapped | opened_files(pid, wanted)) & names.keys():
-            found.setdefault(file, []).append(pid)
+            using.setdefault(file, []).append(pid)
         if prefix and b" " + prefix in text:
-            found.setdefault(next(iter(names)), []).append(pid)
-    return found
+            using.setdefault(next(iter(names)), []).append(pid)
+    return using

@@ -72,13 +72,13 @@ def log(boot_seconds: float) -> list[dict[str, Any]] | None:
 
 def parse(text: str, boot_seconds: float) -> list[dict[str, Any]]:
     """The kills in a kernel's log; a line without a time counts."""
-    found = []
+    kills = []
     for line in text.splitlines():
         killed, stamp = _KILLED.search(line), _STAMP.search(line)
         if killed and (stamp is None or float(stamp[1]) >= boot_seconds - SLACK_SECONDS):
             text = line[killed.start() :].strip()
-            found.append({"pid": int(killed[1]), "name": killed[2], "text": text})
-    return found
+            kills.append({"pid": int(killed[1]), "name": killed[2], "text": text})
+    return kills
 
 
 def _counter() -> Path | None:

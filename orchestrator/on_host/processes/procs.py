@@ -81,14 +81,14 @@ def process(pid: int) -> Process | None:
 
 def processes() -> dict[int, Process]:
     """Every process that can be seen, the dead that nobody has reaped included."""
-    found = (process(int(name)) for name in os.listdir("/proc") if name.isdecimal())
-    return {one.pid: one for one in found if one}
+    listed = (process(int(name)) for name in os.listdir("/proc") if name.isdecimal())
+    return {each.pid: each for each in listed if each}
 
 
-def same(one: Process) -> bool:
+def same(earlier: Process) -> bool:
     """Whether this very process still lives."""
-    now = process(one.pid)
-    return now is not None and now.start_time == one.start_time and now.alive
+    now = process(earlier.pid)
+    return now is not None and now.start_time == earlier.start_time and now.alive
 
 
 def marker(pid: int) -> str | None:
@@ -137,11 +137,11 @@ def _flags(pid: int, number: str) -> int:
 
 def lineage(pid: int, table: Mapping[int, Process]) -> set[int]:
     """A process and its ancestors."""
-    found: set[int] = set()
-    while pid in table and pid not in found:
-        found.add(pid)
+    above: set[int] = set()
+    while pid in table and pid not in above:
+        above.add(pid)
         pid = table[pid].parent
-    return found
+    return above
 
 
 def has_terminal(pid: int) -> bool:
@@ -155,10 +155,10 @@ def command(pid: int) -> str:
     return re.sub(r"[\0\r\n]", " ", read_bytes(f"/proc/{pid}/cmdline").decode(errors="replace")).strip()
 
 
-def name(one: Process) -> str:
+def name(process: Process) -> str:
     """The kernel's name, completed from the title where its 15 bytes cut one off."""
-    title = command(one.pid).split(" ")[0]
-    return title if one.comm and title.startswith(one.comm) else one.comm
+    title = command(process.pid).split(" ")[0]
+    return title if process.comm and title.startswith(process.comm) else process.comm
 
 
 def resident_bytes(pid: int) -> int:
@@ -199,47 +199,47 @@ def owner(pid: int) -> str | None:
     return None if uid is None else user(uid)
 
 
-def started(one: Process) -> float | None:
+def started(process: Process) -> float | None:
     """When a process started, seconds since 1970."""
     for line in read_bytes("/proc/stat").splitlines():
         if line.startswith(b"btime "):
-            return int(line.split()[1]) + one.start_time / os.sysconf("SC_CLK_TCK")
+            return int(line.split()[1]) + process.start_time / os.sysconf("SC_CLK_TCK")
     return None
 
 
-def since(one: Process) -> str | None:
+def since(process: Process) -> str | None:
     """When a process started, host time, UTC, ISO 8601 to the second."""
-    seconds = started(one)
+    seconds = started(process)
     if seconds is None:
         return None
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="seconds")
 
 
-def open_pidfd(one: Process) -> int | None:
+def open_pidfd(process: Process) -> int | None:
     """A descriptor of this very process, readable once it is dead; None where the kernel has none.
 
     Raises ProcessLookupError when the process is gone, its pid reused or not.
     """
     try:
-        descriptor = os.pidfd_open(one.pid)
+        descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:
         raise
     except (AttributeError, OSError):  # before Linux 5.3, or a sandbox that forbids it
-        if not same(one):
-            raise ProcessLookupError(one.pid) from None
+        if not same(process):
+            raise ProcessLookupError(process.pid) from None
         return None
-    if same(one):
+    if same(process):
         return descriptor
     os.close(descriptor)
-    raise ProcessLookupError(one.pid)
+    raise ProcessLookupError(process.pid)
 
 
-def send(one: Process, number: signal.Signals) -> bool:
+def send(process: Process, number: signal.Signals) -> bool:
     """Send a signal to this very process; False when it is gone. Raises PermissionError."""
     try:
-        descriptor = open_pidfd(one)
+        descriptor = open_pidfd(process)
         if descriptor is None:
-            os.kill(one.pid, number)
+            os.kill(process.pid, number)
             return True
         try:
             signal.pidfd_send_signal(descriptor, number)
@@ -255,9 +255,9 @@ def wait_for_end(of: Iterable[Process], seconds: float) -> None:
     with contextlib.ExitStack() as stack:
         poll = select.poll()
         watched = True
-        for one in of:
+        for process in of:
             try:
-                descriptor = open_pidfd(one)
+                descriptor = open_pidfd(process)
             except ProcessLookupError:
                 return
             if descriptor is None:

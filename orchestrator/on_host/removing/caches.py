@@ -51,13 +51,13 @@ class Cache:
 def compiled(environment: Mapping[str, str], footprint: Footprint) -> list[Cache]:
     """Where an engine of this footprint keeps what it compiled; a relative place is nobody's."""
     counting = (_counts(places, environment) for places in footprint.caches)
-    found = [_cache(place, environment) for place in counting if place is not None]
-    return [cache for cache in found if os.path.isabs(cache.base) and cache.below]
+    folders = [_cache(place, environment) for place in counting if place is not None]
+    return [cache for cache in folders if os.path.isabs(cache.base) and cache.below]
 
 
 def _counts(places: Sequence[CachePlace], environment: Mapping[str, str]) -> CachePlace | None:
     """The first place whose variable is set, if it needs one."""
-    return next((one for one in places if not one.variable or environment.get(one.variable)), None)
+    return next((place for place in places if not place.variable or environment.get(place.variable)), None)
 
 
 def _cache(place: CachePlace, environment: Mapping[str, str]) -> Cache:

@@ -29,7 +29,7 @@ _FOLDER = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 @dataclass(frozen=True)
-class Found:
+class Candidate:
     """What lies under a name itself, whatever a link leads to, and the folder that it lies in.
 
     `kind` is "file", "link", "folder" or "other". `network`: it has to be local, and is not. `strangers`: owners of
@@ -51,32 +51,30 @@ class Found:
     users: tuple[int, ...] = ()
 
 
-def reason_to_keep(found: Found, owners: Collection[int]) -> str | None:
+def reason_to_keep(candidate: Candidate, owners: Collection[int]) -> str | None:
     """Why it stays, or None when it may go; `owners` are those whose things this person may remove."""
-    if found.kind == "other":
+    if candidate.kind == "other":
         return "it is neither a file nor a folder"
-    if found.uid not in owners:
-        return f"it is owned by {procs.user(found.uid)}"
-    if found.room_uid not in owners and not found.room_mode & stat.S_ISVTX:
-        return f"it lies in a folder of {procs.user(found.room_uid)}"
-    if found.mounted:
+    if candidate.uid not in owners:
+        return f"it is owned by {procs.user(candidate.uid)}"
+    if candidate.room_uid not in owners and not candidate.room_mode & stat.S_ISVTX:
+        return f"it lies in a folder of {procs.user(candidate.room_uid)}"
+    if candidate.mounted:
         return "something is mounted there"
-    if found.network:
+    if candidate.network:
         return "it lies on a network file system, where another machine may use it"
-    if found.holds:
-        return f"it holds {found.holds}"
-    if found.shared:
+    if candidate.holds:
+        return f"it holds {candidate.holds}"
+    if candidate.shared:
         return "others may write in it"
-    if found.strangers - set(owners):
-        return (
-            f"it holds files of {', '.join(procs.user(uid) for uid in sorted(found.strangers - set(owners)))}"
-        )
-    if found.unseen:
+    if candidate.strangers - set(owners):
+        return f"it holds files of {', '.join(procs.user(uid) for uid in sorted(candidate.strangers - set(owners)))}"
+    if candidate.unseen:
         return "it cannot be looked through"
-    if found.others:
-        return f"{found.others[0]} leads to it as well"
-    if found.users:
-        return f"a running process uses it: {_named(found.users)}"
+    if candidate.others:
+        return f"{candidate.others[0]} leads to it as well"
+    if candidate.users:
+        return f"a running process uses it: {_named(candidate.users)}"
     return None
 
 
@@ -106,9 +104,9 @@ def take(
             if expect is not None and (status.st_dev, status.st_ino) != expect:
                 return _CHANGED
             place = os.path.join(os.path.realpath(base), below)
-            never = [os.path.realpath(os.path.expanduser(one)) for one in spare]
-            found = _look(room, place, status, others, used, (*never, *_never()), local)
-            reason = reason_to_keep(found, mine)
+            never = [os.path.realpath(os.path.expanduser(path)) for path in spare]
+            candidate = _look(room, place, status, others, used, (*never, *_never()), local)
+            reason = reason_to_keep(candidate, mine)
             if reason is None:
                 reason = _remove(room, name, status)
             return reason
@@ -165,18 +163,18 @@ def opened(base: str, below: str) -> int:
 
 def files(base: str, below: str) -> dict[in_use.File, str]:
     """The regular files in the folder `base`/`below`, however deep, by their paths below the base; links lead nowhere."""
-    found = {}
+    paths = {}
     with contextlib.suppress(OSError), _room(base, below) as (room, name):
         if not stat.S_ISDIR(os.lstat(name, dir_fd=room).st_mode):
             return {}
         start = os.path.dirname(below)
         for folder, _, names, at in os.fwalk(name, dir_fd=room):
-            for one in names:
+            for file in names:
                 with contextlib.suppress(OSError):
-                    status = os.lstat(one, dir_fd=at)
+                    status = os.lstat(file, dir_fd=at)
                     if stat.S_ISREG(status.st_mode):
-                        found[(status.st_dev, status.st_ino)] = os.path.join(start, folder, one)
-    return found
+                        paths[(status.st_dev, status.st_ino)] = os.path.join(start, folder, file)
+    return paths
 
 
 def _look(
@@ -187,32 +185,32 @@ def _look(
     used: Mapping[in_use.File, Collection[int]] | None,
     never: Collection[str],
     local: bool,
-) -> Found:
+) -> Candidate:
     around = os.fstat(room)
     there = mounts()
     kind = _kind(status.st_mode)
     file = (status.st_dev, status.st_ino)
     names = {file: os.path.basename(place)}
     strangers: set[int] = set()
-    seen = True
+    visible = True
     if kind == "folder":
-        seen = _walk(room, os.path.basename(place), names, strangers)
+        visible = _walk(room, os.path.basename(place), names, strangers)
     if used is None:
         used = in_use.users(names, in_use.everybody(), below=place if kind == "folder" else None)
-    return Found(
+    return Candidate(
         kind=kind,
         uid=status.st_uid,
         room_uid=around.st_uid,
         room_mode=around.st_mode,
         shared=kind == "folder" and trusted.open_to_others(status),
         mounted=kind != "link"
-        and (status.st_dev != around.st_dev or any(_within(one, place) for one in there)),
+        and (status.st_dev != around.st_dev or any(_within(mount, place) for mount in there)),
         network=local and _network(place, there),
         strangers=frozenset(strangers),
-        unseen=not seen,
-        holds=next((one for one in never if kind == "folder" and _within(one, place)), None),
+        unseen=not visible,
+        holds=next((path for path in never if kind == "folder" and _within(path, place)), None),
         others=tuple(others),
-        users=tuple(sorted({pid for one in names if kind != "link" for pid in used.get(one, ())})),
+        users=tuple(sorted({pid for each in names if kind != "link" for pid in used.get(each, ())})),
     )
 
 
@@ -228,27 +226,27 @@ def _walk(room: int, name: str, names: dict[in_use.File, str], strangers: set[in
     """Gather what lies in a folder and whose it is; whether all of it could be seen."""
     failed: list[OSError] = []
     for _, folders, files, at in os.fwalk(name, dir_fd=room, onerror=failed.append):
-        for one in (*folders, *files):
+        for entry in (*folders, *files):
             with contextlib.suppress(FileNotFoundError):
-                status = os.lstat(one, dir_fd=at)
-                names[(status.st_dev, status.st_ino)] = one
+                status = os.lstat(entry, dir_fd=at)
+                names[(status.st_dev, status.st_ino)] = entry
                 strangers.add(status.st_uid)
     return not failed
 
 
 def mounts() -> dict[str, str]:
     """Where something is mounted that this process sees, and the type of its file system; of several the last one."""
-    found = {}
+    mounted = {}
     for line in procs.read_bytes("/proc/self/mountinfo").splitlines():
         before, _, after = line.partition(b" - ")
         place = re.sub(rb"\\(\d{3})", lambda code: bytes([int(code[1], 8)]), before.split(b" ")[4])
-        found[os.fsdecode(place)] = after.split(b" ")[0].decode(errors="replace")
-    return found
+        mounted[os.fsdecode(place)] = after.split(b" ")[0].decode(errors="replace")
+    return mounted
 
 
 def _network(place: str, there: Mapping[str, str]) -> bool:
     """Whether a place lies on a file system that other machines may use as well."""
-    mount = max((one for one in there if one == "/" or _within(place, one)), key=len, default="")
+    mount = max((point for point in there if point == "/" or _within(place, point)), key=len, default="")
     return there.get(mount, "") in NETWORK
 
 
@@ -303,15 +301,15 @@ def _emptied(room: int, name: str, judged: os.stat_result) -> bool:
         if not os.path.samestat(os.fstat(folder), judged):
             return False
         for _, folders, files, at in os.fwalk(".", topdown=False, dir_fd=folder):
-            for one in files:
+            for file in files:
                 with contextlib.suppress(OSError):
-                    os.unlink(one, dir_fd=at)
-            for one in folders:
+                    os.unlink(file, dir_fd=at)
+            for inner in folders:
                 with contextlib.suppress(OSError):
-                    if stat.S_ISLNK(os.lstat(one, dir_fd=at).st_mode):
-                        os.unlink(one, dir_fd=at)
+                    if stat.S_ISLNK(os.lstat(inner, dir_fd=at).st_mode):
+                        os.unlink(inner, dir_fd=at)
                     else:
-                        os.rmdir(one, dir_fd=at)
+                        os.rmdir(inner, dir_fd=at)
         return True
     finally:
         os.close(folder)

@@ -39,7 +39,7 @@ class ShmFile:
 
 
 def entries() -> list[ShmFile]:
-    found = []
+    files = []
     try:
         names = sorted(os.listdir(FOLDER))
     except OSError:
@@ -51,13 +51,13 @@ def entries() -> list[ShmFile]:
             continue
         if stat.S_ISREG(status.st_mode):
             file = (status.st_dev, status.st_ino)
-            found.append(ShmFile(name, status.st_size, status.st_uid, *file, status.st_ctime))
-    return found
+            files.append(ShmFile(name, status.st_size, status.st_uid, *file, status.st_ctime))
+    return files
 
 
 def holders(of: Collection[ShmFile], pids: Iterable[int]) -> dict[str, list[int]]:
     """For each entry that one of these processes has mapped or open: which ones."""
-    names = {one.file: one.name for one in of}
+    names = {entry.file: entry.name for entry in of}
     return {names[file]: users for file, users in in_use.users(names, pids).items()}
 
 
@@ -87,30 +87,30 @@ def shared_with_unseen() -> bool:
     return names[0] not in ("", _FIRST_OF_PIDS) and names[1] == _FIRST_OF_IPC
 
 
-def reason_to_keep(one: ShmFile, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
+def reason_to_keep(entry: ShmFile, claim: Claim, holding: Mapping[str, Collection[int]]) -> str | None:
     """Why an entry stays, or None when it may go.
 
     A known name is asked for even of what our members had mapped: weights may lie in /dev/shm too.
     """
-    if one.name in holding:
-        return f"mapped or open by pid {', '.join(map(str, sorted(holding[one.name])))}"
-    if not claim.footprint.knows(one.name):
+    if entry.name in holding:
+        return f"mapped or open by pid {', '.join(map(str, sorted(holding[entry.name])))}"
+    if not claim.footprint.knows(entry.name):
         return "unknown name"
-    if one.uid != claim.uid:
-        return f"owned by {procs.user(one.uid)}"
-    if one.name in claim.consented:
+    if entry.uid != claim.uid:
+        return f"owned by {procs.user(entry.uid)}"
+    if entry.name in claim.consented:
         return None
-    held = one.file in claim.held
-    new = claim.before is not None and one.name not in claim.before
+    held = entry.file in claim.held
+    new = claim.before is not None and entry.name not in claim.before
     if not held and not new:
         return "may be older than the launch" if claim.before is None else "older than the launch"
-    if not held and claim.ended is not None and one.changed > claim.ended:
+    if not held and claim.ended is not None and entry.changed > claim.ended:
         return "younger than the launch's end"
     if not held and claim.unseen:
         return f"{DOUBT}a process outside this container, which cannot be seen from here"
     if not (held and new):
         for maker in claim.makers:
-            if maker.may_have_made(one.name, one.changed):
+            if maker.may_have_made(entry.name, entry.changed):
                 return f"{DOUBT}pid {maker.pid} ({maker.name}), which lives and may attach to it by name"
     return None
 
@@ -118,18 +118,18 @@ def reason_to_keep(one: ShmFile, claim: Claim, holding: Mapping[str, Collection[
 def clean(claim: Claim) -> tuple[list[ShmFile], list[tuple[ShmFile, str]]]:
     """Remove what may go: the removed entries, and the kept ones with the reason."""
     there = entries()
-    used = in_use.users({one.file: one.name for one in there}, in_use.everybody())
-    holding = {one.name: used[one.file] for one in there if one.file in used}
+    used = in_use.users({entry.file: entry.name for entry in there}, in_use.everybody())
+    holding = {entry.name: used[entry.file] for entry in there if entry.file in used}
     removed, kept = [], []
-    for one in there:
-        reason = reason_to_keep(one, claim, holding)
+    for entry in there:
+        reason = reason_to_keep(entry, claim, holding)
         if reason is None:
             try:
-                reason = removal.take(FOLDER, one.name, used=used, expect=one.file)
+                reason = removal.take(FOLDER, entry.name, used=used, expect=entry.file)
             except FileNotFoundError:
                 continue
         if reason is None:
-            removed.append(one)
+            removed.append(entry)
         else:
-            kept.append((one, reason))
+            kept.append((entry, reason))
     return removed, kept

@@ -11,15 +11,15 @@ import pytest
 
 from orchestrator.on_host.files import trusted
 from orchestrator.on_host.removing import removal
-from orchestrator.on_host.removing.removal import Found
+from orchestrator.on_host.removing.removal import Candidate
 
 ME, OTHER = 1000, 1001
-FILE = Found("file", ME, ME, 0o755)
+FILE = Candidate("file", ME, ME, 0o755)
 FOLDER = replace(FILE, kind="folder")
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("candidate", "reason"),
     [
         (FILE, None),
         (FOLDER, None),
@@ -43,8 +43,8 @@ FOLDER = replace(FILE, kind="folder")
         (replace(FILE, users=(2**22 + 1,)), f"a running process uses it: pid {2**22 + 1}"),
     ],
 )
-def test_reason_to_keep(found: Found, reason: str | None) -> None:
-    assert removal.reason_to_keep(found, {ME}) == reason
+def test_reason_to_keep(candidate: Candidate, reason: str | None) -> None:
+    assert removal.reason_to_keep(candidate, {ME}) == reason
 
 
 def test_a_consent_lets_go_what_the_folders_owner_has(tmp_path: Path) -> None:

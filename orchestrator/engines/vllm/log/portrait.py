@@ -63,18 +63,18 @@ def commanded(text: str) -> Mapping[str, str] | None:
         return None
     return MappingProxyType(
         {
-            found["name"].replace("-", "_"): (found["value"] or "True").strip("'\"")
-            for found in _FLAG.finditer(text)
+            flag["name"].replace("-", "_"): (flag["value"] or "True").strip("'\"")
+            for flag in _FLAG.finditer(text)
         }
     )
 
 
 def _settings(text: str) -> dict[str, str]:
     """`key=value` pairs; of a name that nested configurations repeat, the first counts."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for pair in _SETTING.finditer(text):
-        found.setdefault(pair["key"], pair["quoted"] if pair["quoted"] is not None else pair["plain"])
-    return found
+        settings.setdefault(pair["key"], pair["quoted"] if pair["quoted"] is not None else pair["plain"])
+    return settings
 
 
 def _arguments(listed: str | None, namespace: str | None) -> Mapping[str, str]:

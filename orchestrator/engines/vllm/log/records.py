@@ -34,11 +34,11 @@ def head(text: str) -> Head:
     process: str | None = None
     pid: int | None = None
     while text.startswith("(") and not (process or "").startswith(_FRONT):
-        found = _PROCESS.match(text)
-        if not found or not (found["pid"] or found["ip"] or found["name"] in _OF_RAY):
+        named = _PROCESS.match(text)
+        if not named or not (named["pid"] or named["ip"] or named["name"] in _OF_RAY):
             break
-        process, pid = found["name"], int(found["pid"]) if found["pid"] else None
-        text = text[found.end() :]
+        process, pid = named["name"], int(named["pid"]) if named["pid"] else None
+        text = text[named.end() :]
     header, prefix = _HEADER.match(text), ""
     if (
         not header

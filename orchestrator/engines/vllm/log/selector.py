@@ -30,12 +30,12 @@ _QUOTED = re.compile(r"'((?:[^'\\]|\\.){0,400})'|\"((?:[^\"\\]|\\.){0,400})\"")
 
 def parse(text: str) -> BackendRefusal | None:
     """The refusal in `text` (an exception's message), or None."""
-    if found := _NONE_VALID.search(text):
-        return BackendRefusal(found["device"], _config(found["config"]), _reasons(found["reasons"]))
-    if found := _FORCED.search(text):
-        reasons = tuple(one or two for one, two in _QUOTED.findall(found["reasons"]))
+    if refused := _NONE_VALID.search(text):
+        return BackendRefusal(refused["device"], _config(refused["config"]), _reasons(refused["reasons"]))
+    if refused := _FORCED.search(text):
+        reasons = tuple(single or double for single, double in _QUOTED.findall(refused["reasons"]))
         return BackendRefusal(
-            None, reasons=MappingProxyType({found["backend"]: reasons}), forced=found["backend"]
+            None, reasons=MappingProxyType({refused["backend"]: reasons}), forced=refused["backend"]
         )
     return None
 
@@ -56,7 +56,7 @@ def brief(cause: str) -> str | None:
 
 def _config(text: str) -> Mapping[str, str]:
     inner = text.removeprefix("AttentionSelectorConfig(").removesuffix(")")
-    return MappingProxyType({found["key"]: found["value"].strip() for found in _CONFIG.finditer(inner)})
+    return MappingProxyType({setting["key"]: setting["value"].strip() for setting in _CONFIG.finditer(inner)})
 
 
 def _reasons(text: str) -> Mapping[str, tuple[str, ...]]:
@@ -79,16 +79,16 @@ _KNOWN = re.compile(
 
 def _sentences(text: str) -> list[str]:
     """Reasons of the fixed vocabulary one by one; what is between them is a backend's own sentence."""
-    found: list[str] = []
+    sentences: list[str] = []
     while text:
         known = next((match for match in _KNOWN.finditer(text) if _starts(text, match.start())), None)
         if known is None:
-            return [*found, text]
+            return [*sentences, text]
         if own := text[: known.start()].removesuffix(", "):
-            found.append(own)
-        found.append(known[0])
+            sentences.append(own)
+        sentences.append(known[0])
         text = text[known.end() :].removeprefix(", ")
-    return found
+    return sentences
 
 
 def _starts(text: str, position: int) -> bool:
