@@ -19,6 +19,7 @@ from orchestrator.cli.diagnose import diagnose
 from orchestrator.engines import registry
 from orchestrator.on_host.footprint import Footprint
 from tests import stand_in
+from tests.deploy import held_in_shm
 from tests.deployments import Case
 from tests.diagnosis.test_second_grammar import DIES, START
 from tests.hub import Hub
@@ -78,7 +79,9 @@ def test_it_is_deployed_asked_read_and_stopped(second: Case) -> None:
     again = second.deploy("PLAYBOOK", "--json")
     assert again.code == 0
     assert second.actions().count("launch") == 1
+    (shared,) = held_in_shm(json.loads(second.deploy("status", "PLAYBOOK", "--json").out)["members"])
     assert second.deploy("stop", "PLAYBOOK").code == 0
+    assert not Path("/dev/shm", shared).exists()
 
 
 def test_its_plan_speaks_its_options(second: Case) -> None:
