@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.options import Options, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
 from orchestrator.on_host.footprint import Footprint
+
+if TYPE_CHECKING:
+    from orchestrator.engines.log_grammar import LogGrammar
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Engine:
 
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
-    what the log of a launch is called, `log` how it reads, `footprint` what it leaves on a host.
+    what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
+    on a host.
     """
 
     kind: str
@@ -53,7 +57,12 @@ class Engine:
     key: str
     server: Probes
     log_name: str
-    log: LogGrammar
+    grammar: Callable[[], LogGrammar]
     footprint: Footprint
     cache_type: CacheType = CacheType()
     patience: str | None = None
+
+    @cached_property
+    def log(self) -> LogGrammar:
+        """How its log reads."""
+        return self.grammar()

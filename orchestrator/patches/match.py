@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from orchestrator.engines import registry
 from orchestrator.patches.versions import OfEngines
@@ -17,10 +17,13 @@ from orchestrator.patches.wanted import (
     Settings,
     Specifier,
     Words,
+    checked,
 )
 
 
-def _phases(value: tuple[str, ...]) -> tuple[str, ...]:
+def _phases(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    if checked(info):
+        return value
     engines = map(registry.get, registry.kinds())
     phases = dict.fromkeys(phase for engine in engines for phase in engine.log.start.phases)
     for name in value:

@@ -72,11 +72,13 @@ def test_a_consent_that_nobody_can_be_asked_for_is_what_stops_it(
 
 def test_it_is_told_without_what_carries_it_out(words: list[str]) -> None:
     """Nor does a server that answers need any of it, which is asked for a completion by a step of the same list."""
+    assert run(["plan", *words]) == 4  # from here on the catalogue has been read
     loaded = imported(["plan", *words], code=4)
     assert {"orchestrator.steps.course", "orchestrator.steps.confirm"} <= loaded
     doing = {
         "orchestrator.diagnosis",
         "orchestrator.download",
+        "orchestrator.engines.log_grammar",
         "orchestrator.launch.attempt",
         "orchestrator.remedy.apply",
     }

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, variables
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
-from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
+
+if TYPE_CHECKING:
+    from orchestrator.engines.log_grammar import LogGrammar
+
+
+def _grammar() -> LogGrammar:
+    from orchestrator.engines.vllm.log.grammar import GRAMMAR
+
+    return GRAMMAR
+
 
 ENGINE = Engine(
     kind="vllm",
@@ -20,7 +31,7 @@ ENGINE = Engine(
     key="VLLM_API_KEY",
     server=Probes("/health", "vllm:generation_tokens_total", 8000),
     log_name="vllm.log",
-    log=GRAMMAR,
+    grammar=_grammar,
     footprint=FOOTPRINT,
     cache_type=CACHE_TYPE,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
