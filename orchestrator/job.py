@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.base.events import Report
 from orchestrator.base.limits import Limits
 from orchestrator.hosts.host import Host
-from orchestrator.plan.plan import Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
 from orchestrator.programs.journal import JournalRecord

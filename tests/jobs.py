@@ -10,7 +10,7 @@ from orchestrator.hosts.host import Host
 from orchestrator.hosts.local import LocalHost
 from orchestrator.job import Job
 from orchestrator.patches import catalogue
-from orchestrator.plan.plan import Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])

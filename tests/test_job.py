@@ -7,7 +7,7 @@ from orchestrator.base.events import Event, Report
 from orchestrator.base.limits import Limits
 from orchestrator.hosts.local import LocalHost
 from orchestrator.job import Job
-from orchestrator.plan.plan import Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])

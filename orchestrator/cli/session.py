@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.base.events import Display
     from orchestrator.base.limits import Limits
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.plan.plan import Wishes
+    from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
 
 Verb = Callable[["Deployment"], "int | None"]
@@ -48,7 +48,7 @@ def on_each_host(
     What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
     from orchestrator.patches import catalogue
-    from orchestrator.plan.plan import Wishes
+    from orchestrator.plan.wishes import Wishes
 
     playbook = find_playbook(options)
     patches = catalogue.load_all(options.patches)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 GIB = 2**30
 TORCH_SHARE = 0.9935
@@ -42,6 +42,16 @@ class Fit:
     optimistic_gib: float | None
     memory_gib: float | None
     utilisation: float
+
+    def as_json(self) -> dict[str, Any]:
+        weights = self.weights_gib_per_gpu
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "max_model_len": self.longest_context,
+            "weights_gib_per_gpu": None if weights is None else round(weights, 2),
+            "kv_bytes_per_token": self.kv_bytes_per_token,
+        }
 
 
 def smallest_memory_gib(memory_mib: Sequence[int | None]) -> float | None:

@@ -43,3 +43,7 @@ class Variable:
     @property
     def secret(self) -> bool:
         return isinstance(self.value, SecretStr)
+
+    def as_json(self) -> dict[str, str]:
+        """What may be told of it."""
+        return {"name": self.name, "value": self.shown, "reason": self.reason, "origin": self.origin}

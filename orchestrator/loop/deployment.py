@@ -15,7 +15,7 @@ from orchestrator.loop.lock import Lock
 from orchestrator.loop.reading import Reading
 from orchestrator.loop.repair import Repair
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Goal
+from orchestrator.plan.wishes import Goal
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course

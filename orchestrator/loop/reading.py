@@ -13,8 +13,10 @@ from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
 from orchestrator.plan.change import Change
+from orchestrator.plan.differences import differences
 from orchestrator.plan.known import of_host
-from orchestrator.plan.plan import Goal, Plan, differences, make_plan
+from orchestrator.plan.plan import Plan, make_plan
+from orchestrator.plan.wishes import Goal
 from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.observe import Log
 from orchestrator.steps.clean import Clean

@@ -8,7 +8,8 @@ from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import have
 from orchestrator.loop.lock import Lock
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Goal, Plan
+from orchestrator.plan.plan import Plan
+from orchestrator.plan.wishes import Goal
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
 from orchestrator.steps.clean import Clean

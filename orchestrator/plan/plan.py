@@ -2,57 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from orchestrator.base.errors import DeployError
 from orchestrator.engines import sizing
-from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.patches.patch import Patch
-from orchestrator.plan import code, outlook, preflight, resolve
-from orchestrator.plan.change import Change, Why, work_out
+from orchestrator.plan import code, missing, outlook, preflight, resolve
+from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.known import of_host, of_launch
-from orchestrator.plan.predict import may_be, predicted
+from orchestrator.plan.predict import predicted
+from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.journal import ConsentRecord
 from orchestrator.survey.survey import Survey
-
-Goal = Literal["up", "remediate", "restart", "patch", "fetch"]
-"""What is planned for: only `up` and `fetch` download, only `restart` stops what serves, `patch` starts nothing, `fetch`
-ends with the checkpoint."""
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """What the person asked for beside the playbook.
-
-    `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
-    `engine_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
-    ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder.
-    """
-
-    patches: tuple[Patch, ...] = ()
-    forced: tuple[str, ...] = ()
-    forbidden: tuple[str, ...] = ()
-    predict: bool = True
-    consents: tuple[str, ...] = ()
-    engine_version: str | None = None
-    yes: bool = False
-    other_folder: bool = False
-
-    @property
-    def allowed(self) -> tuple[Patch, ...]:
-        return tuple(patch for patch in self.patches if patch.id not in self.forbidden)
-
-    def version(self, survey: Survey) -> str | None:
-        """The engine's: the one that is wished for, else the host's."""
-        return self.engine_version or (survey.engine.version if survey.engine else None)
 
 
 @dataclass(frozen=True)
@@ -115,27 +83,13 @@ class Plan:
                 "version": self.version,
                 "python": self.options.python,
             },
-            "fit": {
-                "verdict": self.fit.verdict,
-                "reason": self.fit.reason,
-                "max_model_len": self.fit.longest_context,
-                "weights_gib_per_gpu": _rounded(self.fit.weights_gib_per_gpu),
-                "kv_bytes_per_token": self.fit.kv_bytes_per_token,
-            },
+            "fit": self.fit.as_json(),
             "command": list(self.options.argv),
             "options": [
                 {"name": name, "value": option.value, "origin": option.origin}
                 for name, option in self.options.given.items()
             ],
-            "environment": [
-                {
-                    "name": variable.name,
-                    "value": variable.shown,
-                    "reason": variable.reason,
-                    "origin": variable.origin,
-                }
-                for variable in self.options.environment
-            ],
+            "environment": [variable.as_json() for variable in self.options.environment],
             "predictions": [
                 {
                     "patch": change.patch.id,
@@ -166,27 +120,8 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
         options, withheld = resolve.without_token(options, survey.hf_endpoint)
-    consents = options.consents()
-    warnings = (
-        *preflight.warnings(survey, version, options),
-        *(
-            f"a record of the journal is passed over: {why}"
-            for why in resolve.overruled(playbook, survey).values()
-        ),
-    )
-    if withheld:
-        unsent = f"{', '.join(withheld)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
-        warnings = (*warnings, f"{unsent}: --consent token-to-endpoint gives it")
-    if fit.verdict in ("borderline", "does_not_fit"):
-        warnings = (fit.reason, *warnings)
-    refusals = preflight.refusals(host, playbook, survey, version)
     short = _shortage(playbook, survey, version, options, goal)
-    # what a launch of ours that just died held may be on its way back
-    returning = short is not None and not short.holders and not survey.history.cleaned
-    if short is not None and (short.little or returning or options.sizes_its_cache):
-        warnings = (*warnings, f"{short.sentence}. {short.advice}")
-    elif short is not None:
-        refusals = (*refusals, preflight.gpu_busy(host, short))
+    forbids = short is not None and _forbids(short, survey, options)
     return Plan(
         host=host,
         playbook=playbook,
@@ -197,10 +132,19 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
-        warnings=warnings,
-        lacking=_lacking(playbook, wishes, survey, changes, options, consents),
-        trusted=code.record(playbook, survey) if TRUST in consents else None,
-        refusals=refusals,
+        warnings=(
+            *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
+            *preflight.warnings(survey, version, options),
+            *preflight.passed_over(resolve.overruled(playbook, survey).values()),
+            *preflight.token_withheld(withheld),
+            *([f"{short.sentence}. {short.advice}"] if short is not None and not forbids else []),
+        ),
+        lacking=missing.consents(playbook, survey, wishes, changes, options),
+        trusted=code.record(playbook, survey) if TRUST in options.consents() else None,
+        refusals=(
+            *preflight.refusals(host, playbook, survey, version),
+            *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
+        ),
     )
 
 
@@ -217,34 +161,10 @@ def _shortage(
     return outlook.gpu_shortage(playbook, survey, version, options)
 
 
-def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
-    """Every change that applies: planned, asked for by the last failure, and, only to be shown, what patches could
-    change where their window cannot be judged (no GPU or no engine to ask)."""
-    outcome = plan.survey.history.outcome
-    known = plan.known
-    planned = {change.patch.id for change in plan.changes}
-    changes = {change.patch.id: change for change in (*plan.changes, *plan.skipped)}
-    for patch in patches:
-        if outcome is not None and outcome.finding == patch.id and patch.id not in planned:
-            changes[patch.id] = _change(plan, patch, "finding", outcome.cause)
-        elif patch.window is not None and may_be(patch.window, known):
-            changes.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
-    return tuple(change for change in changes.values() if change.changes_something)
-
-
-def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """How the command of a running launch differs from what would be started now, an option each."""
-    then, now = arguments_of(tuple((command or {}).get("argv") or ())), plan.options.texts
-    if not then:
-        return ()
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    shown = [(name.replace("_", "-"), then.get(name, "not set"), now.get(name, "not set")) for name in names]
-    return tuple(f"--{name} is {before}, asked is {after}" for name, before, after in shown)
-
-
-def _change(plan: Plan, patch: Patch, why: Why, evidence: str) -> Change:
-    configs = plan.survey.checkpoint.configs
-    return work_out(patch, why=why, evidence=evidence, known=plan.known, configs=configs)
+def _forbids(short: Shortage, survey: Survey, options: Options) -> bool:
+    """Whether the engine would refuse for certain: what a launch of ours that just died held may be on its way back."""
+    returning = not short.holders and not survey.history.cleaned
+    return not (short.little or returning or options.sizes_its_cache)
 
 
 def _changes(
@@ -274,41 +194,3 @@ def _changes(
     guesses = predicted(others, known, options, configs, in_force=beside)
     changes = tuple(change for change in chosen.values() if change.changes_something)
     return ((*changes, *guesses), ()) if wishes.predict else (changes, guesses)
-
-
-def _lacking(
-    playbook: Playbook,
-    wishes: Wishes,
-    survey: Survey,
-    changes: Sequence[Change],
-    options: Options,
-    needed: Mapping[str, str],
-) -> dict[str, str]:
-    """The consents without which this may not be started, each with what asks for it."""
-    wanted = dict(needed)
-    for change in changes:
-        wanted.update({consent: change.patch.id for consent in change.consents if consent not in wanted})
-    checkpoint = survey.checkpoint
-    if checkpoint.exists and not checkpoint.owned_by_us and any(change.edits for change in changes):
-        wanted["foreign-folder"] = f"{checkpoint.folder} belongs to uid {checkpoint.owner_uid}"
-    lacking = {
-        consent: why
-        for consent, why in wanted.items()
-        if consent not in (*playbook.consents, *wishes.consents)
-    }
-    if TRUST in needed and TRUST in playbook.consents and TRUST not in wishes.consents:
-        strange = code.strangeness(playbook, survey, options, other_folder=wishes.other_folder)
-        lacking.update({TRUST: strange} if strange else {})
-    waived = _of_the_playbook(playbook, survey) if wishes.yes else {}
-    return {consent: why for consent, why in lacking.items() if consent not in waived}
-
-
-def _of_the_playbook(playbook: Playbook, survey: Survey) -> dict[str, str]:
-    """The consents that would be needed without any remedy."""
-    return resolve.requested(
-        playbook, python=playbook.engine.python, folder=survey.checkpoint.folder
-    ).consents()
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.engines.options import Options
@@ -43,6 +43,19 @@ def warnings(survey: Survey, version: str | None, options: Options) -> tuple[str
         *_logout(survey),
         *_nccl(survey, options.environment),
     )
+
+
+def passed_over(reasons: Iterable[str]) -> list[str]:
+    """That records of the journal say what a remedy may not."""
+    return [f"a record of the journal is passed over: {reason}" for reason in reasons]
+
+
+def token_withheld(names: Sequence[str]) -> list[str]:
+    """That the Hub's token goes nowhere else; `names` are the variables that would have held it."""
+    if not names:
+        return []
+    unsent = f"{', '.join(names)} is not given to the engine, whose HF_ENDPOINT is not https://huggingface.co"
+    return [f"{unsent}: --consent token-to-endpoint gives it"]
 
 
 def _configs(survey: Survey) -> list[str]:

@@ -11,7 +11,8 @@ from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, worked_out
 from orchestrator.plan.known import of_launch
 from orchestrator.plan.outlook import with_consequences
-from orchestrator.plan.plan import Plan, Wishes
+from orchestrator.plan.plan import Plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.survey.journal import AppliedPatch
 from orchestrator.survey.survey import Survey
 

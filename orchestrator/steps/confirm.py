@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
-from orchestrator.plan.plan import Plan, differing
+from orchestrator.plan.differences import differing
+from orchestrator.plan.plan import Plan
 from orchestrator.programs.journal import OutcomeRecord
 from orchestrator.steps.smoke import asking
 from orchestrator.steps.step import Effects, Onward, Step, Work

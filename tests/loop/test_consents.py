@@ -7,7 +7,8 @@ from dataclasses import replace
 from orchestrator.job import Job
 from orchestrator.loop.consents import objection, permit
 from orchestrator.loop.reading import Reading
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.steps.course import Course, course
 from tests.jobs import PATCHES, job
 from tests.surveys import MEMBER, NEVER_LAUNCHED, listener, survey

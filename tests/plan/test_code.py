@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from orchestrator.base.data_folders import shipped
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.inspect_checkpoint import CodeFiles

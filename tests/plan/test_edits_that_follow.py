@@ -6,7 +6,8 @@ import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from tests.surveys import FILES, NO_FILES, WHOLE, cards, survey
 

@@ -16,7 +16,8 @@ from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Output, Unknown
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
-from orchestrator.plan.plan import Goal, Plan, Wishes, differences, differing, make_plan
+from orchestrator.plan.plan import Plan, make_plan
+from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.report.plan_text import summary
@@ -160,15 +161,6 @@ def test_no_predict_skips_what_it_predicts_and_says_so(kimi: Playbook) -> None:
     assert "skipped (--no-predict)" in "\n".join(summary(planned))
 
 
-def test_what_is_not_to_be_predicted_and_was_seen_to_fail_differs_for_that(kimi: Playbook) -> None:
-    started = {"action": "launch", "launch": 1}
-    failed = {"action": "outcome", "launch": 1, "result": "failed", "cause": "seen", "finding": "fp8-kv-mla"}
-    (change,) = differences(plan(kimi, survey(journal=[started, failed]), predict=False), PATCHES)
-    assert (change.why, change.evidence) == ("finding", "seen")
-    (change,) = differences(plan(kimi, survey(), predict=False), PATCHES)
-    assert change.why == "certain"
-
-
 def test_a_forced_patch_says_so_and_a_forbidden_one_is_gone(kimi: Playbook) -> None:
     on_hopper = survey(gpus=cards(cap="9.0"))
     (change,) = plan(kimi, on_hopper, forced=("fp8-kv-mla",)).changes
@@ -189,21 +181,6 @@ def test_a_patch_in_force_is_put_on_again_where_a_download_restored_the_file(kim
     assert (change.why, change.evidence) == ("again", "in force since an earlier launch")
     assert planned.as_json()["predictions"] == []  # it is no guess
     assert planned.options.argv[planned.options.argv.index("--max-model-len") + 1] == "65536"
-
-
-def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_for(kimi: Playbook) -> None:
-    nothing_known = survey(version=None, gpus=Unknown("no_such_program", "nvidia-smi does not exist"))
-    (possible,) = differences(plan(kimi, nothing_known), PATCHES)
-    assert (possible.why, possible.evidence) == ("possible", "its window is not known here")
-    assert "kv_cache_scheme" in possible.diff
-    journal = [
-        {"action": "launch", "launch": 1},
-        {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": "fp8-kv-mla"},
-    ]
-    failed = survey(version="0.24.0", gpus=cards(cap="9.0"), journal=journal)
-    (asked,) = differences(plan(kimi, failed), PATCHES)
-    assert (asked.why, asked.evidence) == ("finding", "x")
-    assert differences(plan(kimi, survey(version="0.24.0")), PATCHES) == ()
 
 
 @pytest.mark.parametrize(
@@ -419,17 +396,3 @@ def test_what_is_refused_and_what_consent_is_missing_is_told_with_its_code(kimi:
     assert plan(bare, survey()).as_json()["missing_consents"] == ["trust-remote-code", "listen-openly"]
     assert plan(bare, survey(), yes=True).missing_consents == ()
     assert plan(bare, survey(), consents=("trust-remote-code",)).missing_consents == ("listen-openly",)
-
-
-def test_a_running_launch_is_compared_option_by_option(kimi: Playbook) -> None:
-    planned = plan(kimi, survey())
-    assert differing(planned, {"argv": [*planned.options.argv]}) == ()
-    assert [differing(planned, gone) for gone in (None, {}, {"argv": None})] == [()] * 3  # its record is gone
-    argv = [*planned.options.argv]
-    argv[argv.index("--max-model-len") + 1] = "4096"
-    argv.remove("--enable-auto-tool-choice")
-    assert differing(planned, {"argv": [*argv, "--enforce-eager"]}) == (
-        "--max-model-len is 4096, asked is 131072",
-        "--enforce-eager is True, asked is not set",
-        "--enable-auto-tool-choice is not set, asked is True",
-    )

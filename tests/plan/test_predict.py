@@ -15,8 +15,10 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.when import When
-from orchestrator.plan.plan import Plan, Wishes, differences, make_plan
+from orchestrator.plan.differences import differences
+from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.predict import may_be
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.survey.checkpoint import Checkpoint
 from orchestrator.survey.survey import Survey

@@ -14,7 +14,8 @@ from orchestrator.hosts.local import LocalHost
 from orchestrator.job import Job
 from orchestrator.patches import catalogue
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.remedy import carry_out
 from tests.surveys import survey

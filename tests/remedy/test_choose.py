@@ -11,7 +11,8 @@ from orchestrator.diagnosis.verdict import Remedy
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding

@@ -11,7 +11,8 @@ import pytest
 from orchestrator.base.limits import Limits
 from orchestrator.facts.source import Unknown
 from orchestrator.job import Job
-from orchestrator.plan.plan import Goal, Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.report.plan_text import whole
 from orchestrator.steps.course import Course, course
 from orchestrator.steps.step import Onward
