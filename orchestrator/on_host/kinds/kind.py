@@ -20,7 +20,7 @@ from orchestrator.on_host.state.state import read_json
 
 
 @dataclass(frozen=True)
-class Command:
+class EngineCommand:
     """What is started, and in which folder.
 
     `inherited` is the environment of whoever deploys here, `own` what the launch adds to it or sets otherwise: its
@@ -34,7 +34,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class End:
+class ExitRecord:
     """What is on record of an engine's end: 128 + N for one ended by signal N, 127 for none found, None for what cannot
     be read; and when that was recorded (seconds since 1970)."""
 
@@ -71,7 +71,7 @@ class Kind(Protocol):
     def log(self, folder: Path, name: str) -> Path:
         """Where in a launch's folder the log of that name is: a regular file to which the engine's output is appended."""
 
-    def start(self, command: Command, folder: Path, log: Path) -> dict[str, Any]:
+    def start(self, command: EngineCommand, folder: Path, log: Path) -> dict[str, Any]:
         """Start it and return at once; gives what goes on record: `pid` and `start_time` of the supervisor, and what this
         kind needs later. Raises Refusal("cannot_start")."""
 
@@ -79,7 +79,7 @@ class Kind(Protocol):
         """The living processes that it holds by means of its own, as a session or a control group; `ours` are the launch's
         without it. Whoever is named here is ended with the launch: a doubt leaves a process out."""
 
-    def end(self, launch: Launch) -> End | None:
+    def end(self, launch: Launch) -> ExitRecord | None:
         """How the engine ended, None where that is not on record."""
 
     def terminate(self, launch: Launch, heads: Collection[procs.Process]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.files import regular_file
-from orchestrator.on_host.kinds.kind import Command, End, Launch, Table
+from orchestrator.on_host.kinds.kind import EngineCommand, ExitRecord, Launch, Table
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.refusal import Refusal
 
@@ -45,7 +45,7 @@ class Nohup:
     def log(self, folder: Path, name: str) -> Path:
         return folder / name
 
-    def start(self, command: Command, folder: Path, log: Path) -> dict[str, Any]:
+    def start(self, command: EngineCommand, folder: Path, log: Path) -> dict[str, Any]:
         nohup = [program] if (program := shutil.which("nohup")) else []
         script = SUPERVISOR if nohup else "trap '' HUP" + SUPERVISOR
         output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -88,7 +88,7 @@ class Nohup:
         vouched = leader.start_time == launch.start_time if leader else bool(witnesses)
         return session if vouched else set()
 
-    def end(self, launch: Launch) -> End | None:
+    def end(self, launch: Launch) -> ExitRecord | None:
         record = launch.folder / "exit"
         try:
             at = record.stat().st_mtime
@@ -97,8 +97,10 @@ class Nohup:
         try:
             status = int(regular_file.read(record, _EXIT_BYTES))
         except (regular_file.Unfit, ValueError):
-            return End(None, at)
-        return End(status if status < 256 else 128 + status % 128, at)  # ksh says 256 + N, yash 384 + N
+            return ExitRecord(None, at)
+        return ExitRecord(
+            status if status < 256 else 128 + status % 128, at
+        )  # ksh says 256 + N, yash 384 + N
 
     def terminate(self, launch: Launch, heads: Collection[procs.Process]) -> None:
         for process in heads:

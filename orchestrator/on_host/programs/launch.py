@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.kinds import launches, registry
-from orchestrator.on_host.kinds.kind import Command, Kind
+from orchestrator.on_host.kinds.kind import EngineCommand, Kind
 from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, shared_memory
@@ -64,7 +64,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     record = {"kind": kind.name, "marker": marker, "log": str(log), **before}
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(state, {"action": "launch", "launch": number, "playbook": request.get("playbook"), **started})
-    command = Command(tuple(request["argv"]), environment.inherited, environment.own, folder)
+    command = EngineCommand(tuple(request["argv"]), environment.inherited, environment.own, folder)
     record.update(kind.start(command, home, log), started_at=now())
     write_json(home / "process.json", record)
     return {"launch": number, **{name: record[name] for name in ("pid", "log", "started_at")}}

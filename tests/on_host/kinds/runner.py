@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.files import regular_file
-from orchestrator.on_host.kinds.kind import Command, End, Launch, Table
+from orchestrator.on_host.kinds.kind import EngineCommand, ExitRecord, Launch, Table
 from orchestrator.on_host.processes import procs
 from tests.waiting import eventually
 
@@ -49,7 +49,7 @@ class Runner:
     def log(self, folder: Path, name: str) -> Path:
         return folder / "out" / name
 
-    def start(self, command: Command, folder: Path, log: Path) -> dict[str, Any]:
+    def start(self, command: EngineCommand, folder: Path, log: Path) -> dict[str, Any]:
         for place in (log.parent, folder / "end"):
             place.mkdir()
         os.mkfifo(folder / "control")
@@ -73,11 +73,11 @@ class Runner:
         leader = at.processes.get(pid)
         return session if (leader.start_time == start_time if leader else session & ours) else set()
 
-    def end(self, launch: Launch) -> End | None:
+    def end(self, launch: Launch) -> ExitRecord | None:
         record = launch.folder / "end" / "code"
         with contextlib.suppress(OSError, regular_file.Unfit, ValueError):
             code = int(regular_file.read(record, 10))
-            return End(128 - code if code < 0 else code, record.stat().st_mtime)
+            return ExitRecord(128 - code if code < 0 else code, record.stat().st_mtime)
         return None
 
     def terminate(self, launch: Launch, heads: Collection[procs.Process]) -> None:
