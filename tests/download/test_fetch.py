@@ -11,7 +11,7 @@ from orchestrator.base.errors import CheckpointError, HostError, Locked, Preflig
 from orchestrator.download import fetch
 from orchestrator.download.progress import Fetched
 from orchestrator.job import Job
-from orchestrator.plan.plan import Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.survey.survey import Survey
 from tests.jobs import KIMI, Answering, Told, job
 from tests.surveys import NO_FILES, survey

@@ -14,7 +14,8 @@ from orchestrator.launch import attempt, vigil
 from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.progress import Past
 from orchestrator.launch.server import UnderWay
-from orchestrator.plan.plan import Wishes, make_plan
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.programs.place import Endpoint
 from tests.jobs import KIMI, PATCHES, Told, job
 from tests.launch.following import Following

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.checkpoint.edits import Edit, Edits
 from orchestrator.plan.change import Change
-from orchestrator.plan.plan import Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.programs.config_files import Done
 from orchestrator.programs.journal import FileChange
 from orchestrator.remedy import apply

@@ -20,7 +20,7 @@ import huggingface_hub.constants
 import pytest
 
 from orchestrator.hosts import ship
-from orchestrator.on_host.checkpoint import hub_fetch
+from orchestrator.on_host.checkpoint import hub_attempts
 from orchestrator.on_host.programs import download, verify
 from tests import tiny_mla
 from tests.hub import Hub
@@ -108,7 +108,7 @@ def site(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "hf" / "token"))
-    monkeypatch.setattr(hub_fetch, "FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(hub_attempts, "FIRST_WAIT_SECONDS", 0.01)
     shutil.copytree(original, tmp_path / "repositories" / "org" / "tiny")
     with Hub(tmp_path / "repositories") as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)

@@ -1,0 +1,133 @@
+"""How are files fetched from the Hub side by side, and how far are they?"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.on_host.checkpoint import hub_files, hub_leftovers
+from orchestrator.on_host.checkpoint.hub_attempts import persist
+from orchestrator.on_host.checkpoint.hub_errors import DownloadFailure
+from orchestrator.on_host.checkpoint.hub_files import RemoteFile
+
+WORKERS = 4
+ATTEMPTS = 6
+"""Tries for one file; the wait doubles from one to the next, 31 seconds in all."""
+TICK_SECONDS = 0.5
+_RATE_SECONDS = 15.0
+
+Say = Callable[[dict[str, Any]], None]
+
+
+class Transfer:
+    """One download under way: its workers and how far they are."""
+
+    def __init__(
+        self,
+        hub: Any,
+        arguments: dict[str, Any],
+        folder: str,
+        files: list[RemoteFile],
+        todo: list[RemoteFile],
+    ) -> None:
+        self.hub, self.arguments, self.folder = hub, arguments, folder
+        self.total, self.count = sum(file.size for file in files), len(files)
+        self.done_bytes = self.total - sum(file.size for file in todo)
+        self.done_files = len(files) - len(todo)
+        self.waiting: queue.SimpleQueue[RemoteFile] = queue.SimpleQueue()
+        for file in todo:
+            self.waiting.put(file)
+        self.left = len(todo)
+        self.ends: queue.SimpleQueue[tuple[RemoteFile, DownloadFailure | None]] = queue.SimpleQueue()
+        self.under_way: dict[str, RemoteFile] = {}
+        self.stop = threading.Event()
+        self.orphans = {
+            p
+            for paths in hub_leftovers.partials(folder).values()
+            for p in paths
+            if not hub_leftovers.continued(p)
+        }
+        self.history: list[tuple[float, int]] = []
+
+    def carry_out(self, say: Say) -> None:
+        """Fetch what is waiting, telling progress twice a second; the first failure ends it at once.
+
+        Workers are daemons: a failure is told without waiting for the other transfers.
+        """
+        for _ in range(min(WORKERS, self.left)):
+            threading.Thread(target=self._work, daemon=True).start()
+        say(self._progress())
+        last = time.monotonic()
+        try:
+            while self.left:
+                self._take_end(last + TICK_SECONDS - time.monotonic())
+                if time.monotonic() - last >= TICK_SECONDS or not self.left:
+                    say(self._progress())
+                    last = time.monotonic()
+        finally:
+            self.stop.set()
+
+    def _take_end(self, seconds: float) -> None:
+        try:
+            file, failure = self.ends.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return
+        if failure is not None:
+            raise failure
+        self.left -= 1
+        self.done_files += 1
+        self.done_bytes += file.size
+
+    def _work(self) -> None:
+        while not self.stop.is_set():
+            try:
+                file = self.waiting.get_nowait()
+            except queue.Empty:
+                return
+            self.under_way[file.name] = file
+            failure = None
+            try:
+                persist(lambda: self._fetch(file), file.name, ATTEMPTS, self.stop)  # noqa: B023
+            except DownloadFailure as error:
+                failure = error
+            self.under_way.pop(file.name, None)
+            self.ends.put((file, failure))
+
+    def _fetch(self, file: RemoteFile) -> None:
+        self.hub.hf_hub_download(filename=file.name, **self.arguments)
+        size = hub_leftovers.size_of(os.path.join(self.folder, file.name))
+        whole = hub_files.sound(self.folder, file.name) or hub_files.exactly(self.folder, file)
+        if size != file.size or not whole:
+            hub_leftovers.clear(self.folder, [file])
+            raise DownloadFailure("download_failed", f"arrived broken, {size} of {file.size} bytes")
+
+    def _progress(self) -> dict[str, Any]:
+        running = list(self.under_way.values())
+        begun = hub_leftovers.partials(self.folder) if running else {}
+        at = self.done_bytes
+        for file in running:
+            sizes = [
+                hub_leftovers.size_of(p) for p in begun.get(file.etag or "", []) if p not in self.orphans
+            ]
+            at += min(file.size, max(sizes, default=0))
+        rate = self._rate(at)
+        return {
+            "bytes": at,
+            "total": self.total,
+            "files_done": self.done_files,
+            "files": self.count,
+            "rate": rate,
+            "eta_seconds": round((self.total - at) / rate) if rate else None,
+            "file": min(self.under_way, default=None),
+        }
+
+    def _rate(self, at: int) -> int:
+        """Bytes a second over the last moments; never negative where a transfer began anew."""
+        now = time.monotonic()
+        self.history = [(t, b) for t, b in self.history if now - t <= _RATE_SECONDS] + [(now, at)]
+        (since, before) = self.history[0]
+        return max(0, round((at - before) / (now - since))) if now > since else 0
