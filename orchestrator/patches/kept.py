@@ -31,8 +31,8 @@ _JUDGES = (
     "engines/command_line.py", "engines/rules.py",
     "engines/registry.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
-    "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/patch.py", "patches/pointer.py",
-    "patches/steps.py", "patches/versions.py", "patches/wanted.py", "patches/when.py",
+    "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/openings.py", "patches/patch.py",
+    "patches/pointer.py", "patches/steps.py", "patches/versions.py", "patches/wanted.py", "patches/when.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""
 _JUDGES_OF_AN_ENGINE = ("arguments.py", "log/start.py", "variables.py")

@@ -8,41 +8,26 @@ each part may go on, and whether the next letter decides between them. `(a+)+$` 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from orchestrator.patches.letters import (
-    ANY,
-    BEYOND,
-    CATEGORIES,
-    DIGIT,
-    DONE,
-    END,
-    NEWLINE,
-    OTHER,
-    SPACE,
-    WORD,
-    Letters,
-    alike,
-    periods,
-    set_of,
-)
+from orchestrator.patches.letters import DONE, Letters, alike, periods
 from orchestrator.patches.literals import constants, parser
+from orchestrator.patches.openings import (
+    ATOMIC,
+    GREEDY_OR_LAZY,
+    POSSESSIVE,
+    SINGLE,
+    Items,
+    Opening,
+    is_single,
+)
 
-_FAR = 48
-"""Letters of a word that are looked at to tell how close to each other it may stand."""
 _GROUP = 3.0
 """What going through a group or an alternative takes, in steps of a plain repetition."""
 _COUNTLESS = 1e18
-
-
-_SINGLE = (constants.LITERAL, constants.NOT_LITERAL, constants.ANY, constants.IN)
-_GREEDY_OR_LAZY = (constants.MAX_REPEAT, constants.MIN_REPEAT)
-_POSSESSIVE = getattr(constants, "POSSESSIVE_REPEAT", None)
-_ATOMIC = getattr(constants, "ATOMIC_GROUP", None)
-Items = Sequence[tuple[Any, Any]]
 
 
 @cache
@@ -86,6 +71,7 @@ class _Judge:
         self.length = length
         self.flags = flags
         self.widths = widths
+        self.opening = Opening(flags)
 
     def searched(self, items: Items) -> float:
         """The steps of a search, which tries every place."""
@@ -105,13 +91,13 @@ class _Judge:
         paths, steps, scan = 1.0, 0.0, 0.0
         for position, (kind, value) in enumerate(items):
             rest = items[position + 1 :]
-            cost = self._item(kind, value, self.first(rest, follow))
+            cost = self._item(kind, value, self.opening.first(rest, follow))
             if paths == 1:
                 steps, scan = steps + cost.steps, scan + cost.scan
             else:
                 steps += paths * cost.total
             ways = cost.ways
-            if ways > 1 and kind in _GREEDY_OR_LAZY and _is_single(value[2]):
+            if ways > 1 and kind in GREEDY_OR_LAZY and is_single(value[2]):
                 # the letters that are passed over hold the next word only so often
                 tried, begun = self.begun(rest, min(value[1], self.length))
                 steps, ways = steps + paths * tried, min(ways, begun)
@@ -119,18 +105,18 @@ class _Judge:
         return _Cost(paths, min(steps, _COUNTLESS), scan)
 
     def _item(self, kind: Any, value: Any, follow: Letters) -> _Cost:
-        if kind in _SINGLE:
+        if kind in SINGLE:
             return _Cost(1, 1)
         if kind is constants.SUBPATTERN:
             judge, inner = self._within(value)
             return judge.sequence(inner, follow)
         if kind is constants.BRANCH:
             return self._branch([list(branch) for branch in value[1]], follow)
-        if kind in _GREEDY_OR_LAZY:
+        if kind in GREEDY_OR_LAZY:
             return self._repeat(value, follow)
-        if kind is _POSSESSIVE:
+        if kind is POSSESSIVE:
             return _Cost(1, self._repeat(value, DONE).total)
-        if kind is _ATOMIC:
+        if kind is ATOMIC:
             return _Cost(1, self.sequence(list(value), DONE).total)
         if kind in (constants.ASSERT, constants.ASSERT_NOT):
             if value[0] < 0 and len(set(value[1].getwidth())) > 1:
@@ -142,9 +128,9 @@ class _Judge:
 
     def _repeat(self, value: Any, follow: Letters) -> _Cost:
         least, most, inner = value[0], min(value[1], self.length), list(value[2])
-        first = self.first(inner, 0)
+        first = self.opening.first(inner, 0)
         decided = not first & follow and value[2].getwidth()[0] > 0
-        if _is_single(inner):
+        if is_single(inner):
             ways = 1.0 if decided else max(1.0, most - least + 1.0)
             return _Cost(ways, 1, 2.0 * most) if ways == 1 else _Cost(ways, 2.0 * most)
         body = self.sequence(inner, first | follow)
@@ -166,7 +152,7 @@ class _Judge:
 
     def _branch(self, branches: list[Items], follow: Letters) -> _Cost:
         costs = [self.sequence(branch, follow) for branch in branches]
-        words = [self.leading(branch) for branch in branches]
+        words = [self.opening.leading(branch) for branch in branches]
         tried = _GROUP * len(costs)
         if not any(alike(word, other) for at, word in enumerate(words) for other in words[at + 1 :]):
             # the letters decide which one it is
@@ -175,9 +161,9 @@ class _Judge:
         return _Cost(sum(cost.ways for cost in costs), tried + sum(cost.total for cost in costs))
 
     def _within(self, value: Any) -> tuple[_Judge, Items]:
-        _, added, taken, inner = value
-        flags = (self.flags | added) & ~taken
-        return (self if flags == self.flags else _Judge(self.length, flags, self.widths)), list(inner)
+        opening, inner = self.opening.within(value)
+        same = opening is self.opening
+        return (self if same else _Judge(self.length, opening.flags, self.widths)), inner
 
     def begun(self, items: Items, span: float) -> tuple[float, float]:
         """Trying a sequence at each place of `span` letters: the steps until it is known whether its first word is
@@ -191,139 +177,18 @@ class _Judge:
             return sum(tried - 0.7 * span for tried, _ in tries), min(
                 span + 1, sum(begun for _, begun in tries)
             )
-        word = self.leading(items)
+        word = self.opening.leading(items)
         places = [span + 1, *(span / period + 1 for period in periods(tuple(word)))]
         return sum(places), places[-1]
-
-    def leading(self, items: Items) -> list[Letters]:
-        """The letters that a sequence must begin with, place by place, as far as they are known."""
-        word: list[Letters] = []
-        for kind, value in items:
-            if len(word) >= _FAR:
-                break
-            if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
-                continue
-            if kind in _SINGLE:
-                word.append(self._letters(kind, value))
-                continue
-            inner, exact = self._leading_of(kind, value)
-            word += inner
-            if not exact:
-                break
-        return word[:_FAR]
-
-    def _leading_of(self, kind: Any, value: Any) -> tuple[list[Letters], bool]:
-        """The same of one part, and whether it ends with them."""
-        if kind is constants.SUBPATTERN:
-            judge, inner = self._within(value)
-            word = judge.leading(inner)
-            return word, value[3].getwidth() == (len(word), len(word))
-        if kind is constants.BRANCH:
-            words = [self.leading(list(branch)) for branch in value[1]]
-            least = min(map(len, words))
-            together = [0] * least
-            for word in words:
-                together = [letters | other for letters, other in zip(together, word, strict=False)]
-            widths = {branch.getwidth() for branch in value[1]}
-            return together, widths == {(least, least)}
-        if kind in _GREEDY_OR_LAZY and value[0] > 0:
-            word = self.leading(list(value[2]))
-            if not _is_single(value[2]):
-                return word, False
-            return word * min(value[0], _FAR), value[0] == value[1]
-        return [], False
-
-    def first(self, items: Items, follow: Letters) -> Letters:
-        """With what letters a sequence can begin that `follow` comes behind."""
-        letters: Letters = 0
-        conditional = False
-        for kind, value in items:
-            if kind is constants.AT and value in (constants.AT_END, constants.AT_END_STRING):
-                return letters | NEWLINE | END
-            if kind in (constants.AT, constants.ASSERT, constants.ASSERT_NOT):
-                conditional = True
-                continue
-            added, may_be_empty = self._first_of(kind, value)
-            letters |= added
-            if not may_be_empty:
-                return letters
-        # a condition at the very end may fail anywhere
-        return letters | (ANY if conditional and follow & DONE else follow)
-
-    def _first_of(self, kind: Any, value: Any) -> tuple[Letters, bool]:
-        if kind in _SINGLE:
-            return self._letters(kind, value), False
-        if kind is constants.SUBPATTERN:
-            judge, inner = self._within(value)
-            return judge.first(inner, 0), value[3].getwidth()[0] == 0
-        if kind is constants.BRANCH:
-            letters = 0
-            for branch in value[1]:
-                letters |= self.first(list(branch), 0)
-            return letters, min(branch.getwidth()[0] for branch in value[1]) == 0
-        if kind in _GREEDY_OR_LAZY or kind is _POSSESSIVE:
-            return self.first(list(value[2]), 0), value[0] == 0 or value[2].getwidth()[0] == 0
-        if kind is _ATOMIC:
-            return self.first(list(value), 0), value.getwidth()[0] == 0
-        return ANY, True
-
-    def _letters(self, kind: Any, value: Any) -> Letters:
-        if kind is constants.ANY:
-            return ANY if self.flags & re.DOTALL else ANY & ~NEWLINE
-        if kind is constants.LITERAL:
-            return self._of_letter(value)
-        if kind is constants.NOT_LITERAL:
-            return ANY & ~(self._of_letter(value) & ~BEYOND)
-        letters, negated = 0, False
-        for inner, detail in value:
-            if inner is constants.NEGATE:
-                negated = True
-            elif inner is constants.CATEGORY:
-                letters |= CATEGORIES[detail]
-            elif inner is constants.RANGE:
-                letters |= self._of_range(*detail)
-            else:
-                letters |= self._of_letter(detail)
-        if not negated:
-            return letters
-        # of the letters beyond ASCII only whole kinds are known to be left out
-        whole = 0
-        for inner, detail in value:
-            if inner is constants.CATEGORY:
-                whole |= CATEGORIES[detail] & BEYOND
-        return ANY & ~(letters & ~BEYOND) & ~whole
-
-    def _of_letter(self, code: int) -> Letters:
-        letter = chr(code)
-        if self.flags & re.IGNORECASE and letter.isalpha():
-            # beyond ASCII there are other forms of i, k and s
-            others = WORD if code >= 128 or letter in "iIkKsS" else 0
-            both = f"{letter.lower()}{letter.upper()}"
-            return set_of("".join(each for each in both if ord(each) < 128)) | others
-        if code < 128:
-            return 1 << code
-        return (
-            DIGIT if letter.isdigit() else WORD if letter.isalnum() else SPACE if letter.isspace() else OTHER
-        )
-
-    def _of_range(self, low: int, high: int) -> Letters:
-        letters = BEYOND if high >= 128 else 0
-        for code in range(low, min(high, 127) + 1):
-            letters |= self._of_letter(code)
-        return letters
-
-
-def _is_single(inner: Any) -> bool:
-    return len(inner) == 1 and inner[0][0] in _SINGLE
 
 
 def _needed(items: Items) -> tuple[Items, Items]:
     """What a text must hold to fit, and what may follow that it fits without."""
     for at in range(len(items) - 1, -1, -1):
         kind, value = items[at]
-        if kind in _GREEDY_OR_LAZY and value[0] == 0:
+        if kind in GREEDY_OR_LAZY and value[0] == 0:
             continue
-        if kind in _GREEDY_OR_LAZY and _is_single(value[2]):
+        if kind in GREEDY_OR_LAZY and is_single(value[2]):
             return [*items[:at], (kind, (value[0], value[0], value[2]))], items[at:]
         return items[: at + 1], items[at + 1 :]
     return [], items
