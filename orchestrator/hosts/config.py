@@ -105,21 +105,9 @@ def from_options(options: SshOptions, target: Target, environment: Mapping[str, 
     user = first("user") or target.user or getpass.getuser()
     port = int(first("port") or target.port or 22)
     home = environment.get("HOME") or str(Path.home())
-    local = socket.gethostname()
     alias = _unless_none(first("hostkeyalias"))
-    tokens = {
-        "%": "%",
-        "d": home,
-        "h": hostname,
-        "i": str(os.getuid()),
-        "k": alias or target.host,
-        "L": local.partition(".")[0],
-        "l": local,
-        "n": target.host,
-        "p": str(port),
-        "r": user,
-        "u": getpass.getuser(),
-    }
+    named = {"h": hostname, "k": alias or target.host, "n": target.host, "p": str(port), "r": user}
+    tokens = {**_tokens_here(home), **named}
 
     def path(text: str) -> str:
         return _expand(text, tokens, environment, home)
@@ -148,6 +136,19 @@ def from_options(options: SshOptions, target: Target, environment: Mapping[str, 
         connect_timeout=float(timeout) if timeout.isdigit() and int(timeout) else None,
         server_alive_interval=int(first("serveraliveinterval", "0") or 0),
     )
+
+
+def _tokens_here(home: str) -> dict[str, str]:
+    """What ssh's tokens stand for that are of this machine and its user."""
+    local = socket.gethostname()
+    return {
+        "%": "%",
+        "d": home,
+        "i": str(os.getuid()),
+        "L": local.partition(".")[0],
+        "l": local,
+        "u": getpass.getuser(),
+    }
 
 
 def _strictness(word: str) -> str:

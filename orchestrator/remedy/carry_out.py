@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.engines import registry
@@ -99,22 +100,20 @@ def discard(job: Job, found: Survey, change: Change) -> None:
             step.state, step.done = "failed", stays or "every file is what the Hub has"
         elif stays:
             step.done += f"; {stays}"
-    look = f"ls -l {shlex.quote(found.checkpoint.folder)}  # on {job.host.name}"
-    if not answer.discarded and stays and not found.checkpoint.missing:
-        raise CheckpointError(
-            "not_ours",
-            f"{job.host.name}: not what the Hub has, and not ours to remove: {stays}",
-            next_command=look,
-        )
     if not answer.discarded and not found.checkpoint.missing:
+        raise _nothing_discarded(job, found.checkpoint.folder, change, answer.sound, stays)
+
+
+def _nothing_discarded(
+    job: Job, folder: str, change: Change, sound: Sequence[str], stays: str
+) -> CheckpointError:
+    """Why no file can be fetched again, though the engine could not read one."""
+    if stays:
+        code, reason = "not_ours", f"not what the Hub has, and not ours to remove: {stays}"
+    else:
         wanted = ", ".join(change.redownloads).replace("*", "the shards")
-        sound = (
-            "is what the Hub has"
-            if answer.sound
-            else "was not fetched by deploy, so nothing is known to compare it with"
-        )
-        raise CheckpointError(
-            "not_damaged",
-            f"{job.host.name}: the engine cannot read {wanted} in {found.checkpoint.folder}, which {sound}",
-            next_command=look,
-        )
+        unknown = "was not fetched by deploy, so nothing is known to compare it with"
+        verdict = "is what the Hub has" if sound else unknown
+        code, reason = "not_damaged", f"the engine cannot read {wanted} in {folder}, which {verdict}"
+    look = f"ls -l {shlex.quote(folder)}  # on {job.host.name}"
+    return CheckpointError(code, f"{job.host.name}: {reason}", next_command=look)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.engines.sizing import Fit
 from orchestrator.patches import propose
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.proposal import ProposedWay
 from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, worked_out
 from orchestrator.plan.known import of_launch
@@ -68,14 +70,8 @@ def choose(
     reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
     known = diagnosis.remedy.known.over(of_launch(plan.playbook, survey, plan.version, plan.options))
     for way in propose.ways(patch, known):
-        against = [name for name in way.conflicts if history.patch(name) is not None]
-        if against:
-            reason = (
-                f"{patch.id} does not go with {against[0]}, which is in force: {way.conflicts[against[0]]}"
-            )
-            continue
-        if missing := [action.name for action in way.actions if action.kind == "install"]:
-            reason = f"{', '.join(map(str, missing))} has to be installed by a person"
+        if obstacle := _obstacle(way, patch, survey):
+            reason = obstacle
             continue
         change = worked_out(
             way, patch, why="finding", evidence=_text(diagnosis), configs=survey.checkpoint.configs
@@ -85,17 +81,30 @@ def choose(
         if change.redownloads and downloads:
             reason = f"files have to be fetched again, which {downloads} does"
             continue
-        standing = resolve.standing(plan.playbook, survey)
-        (planned,), _, fit = with_consequences(plan.playbook, survey, plan.version, (change,), standing)
-        cost = way.cost
-        if fit.verdict != "unknown":
-            cost += f"; {_growth(plan.fit, fit)}"
+        planned, cost = _with_cost(way, change, plan, survey)
         # what goes on from an option that was dropped to the files it hid does not begin anew
         return Decision(planned, cost=cost, revert=None if _followed(change, applied) else back)
     if patch.id in history.tried or applied is not None:
         taken_back = ", so it was taken back" if back else ""
         return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
     return Decision(None, reason, advice=advice)
+
+
+def _obstacle(way: ProposedWay, patch: Patch, survey: Survey) -> str:
+    """Why a way may not be taken whatever it changes; "" where it may."""
+    against = [name for name in way.conflicts if survey.history.patch(name) is not None]
+    if against:
+        return f"{patch.id} does not go with {against[0]}, which is in force: {way.conflicts[against[0]]}"
+    missing = [str(action.name) for action in way.actions if action.kind == "install"]
+    return f"{', '.join(missing)} has to be installed by a person" if missing else ""
+
+
+def _with_cost(way: ProposedWay, change: Change, plan: Plan, survey: Survey) -> tuple[Change, str]:
+    """The change with what it brings about, and what it costs then."""
+    standing = resolve.standing(plan.playbook, survey)
+    (planned,), _, fit = with_consequences(plan.playbook, survey, plan.version, (change,), standing)
+    growth = "" if fit.verdict == "unknown" else f"; {_growth(plan.fit, fit)}"
+    return planned, f"{way.cost}{growth}"
 
 
 def _was_tried(change: Change, survey: Survey) -> bool:

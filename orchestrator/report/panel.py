@@ -35,46 +35,53 @@ def finding(
 
     `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
     """
-    change = decision.change
-    recognised = diagnosis.finding
+    root = diagnosis.root_cause
     words = {
         "cause": "",
         "where": "",
-        "host": host if not (diagnosis.root_cause and diagnosis.root_cause.text == host) else "",
+        "host": host if not (root and root.text == host) else "",
         "why": "",
         "remedy": "",
         "cost": "",
         "ruled_out": "",
         "bundle": bundle or "",
     }
-    if root := diagnosis.root_cause:
+    if root:
         name = f"{root.exception}: " if root.exception and not root.text.startswith(root.exception) else ""
         words["cause"] = redact(f"{name}{root.text}")
         words["where"] = f"{root.process or 'the launcher'}, launch {launch}, {log_name}:{root.line}"
         if others := len(diagnosis.folded.processes):
             words["where"] += f", same in {others + 1}"
-    if recognised is not None:
-        likely = "likely: " if recognised.confidence == "likely" else ""
-        words["why"] = likely + " ".join((recognised.explanation or recognised.title).split())
+    if diagnosis.finding is not None:
+        likely = "likely: " if diagnosis.finding.confidence == "likely" else ""
+        explanation = diagnosis.finding.explanation or diagnosis.finding.title
+        words["why"] = likely + " ".join(explanation.split())
     elif decision.pending:
         words["why"] = "not known; it may well not come again, and nothing was changed"
         words["remedy"] = decision.reason
     else:
         words["why"] = f"{'not known' if root else 'the log names no fault'}; nothing was changed"
-        single = "1 patch was asked and does not recognise it"
-        words["ruled_out"] = single if known == 1 else f"{known} patches were asked and none recognises it"
-        if diagnosis.folded.lines:
-            words["ruled_out"] += (
-                f"; {diagnosis.folded.lines} lines of the log only repeat it or follow from it"
-            )
-    if change is not None:
+        words["ruled_out"] = _ruled_out(diagnosis, known)
+    return {**words, **_remedy(diagnosis, decision)}
+
+
+def _ruled_out(diagnosis: Diagnosis, known: int) -> str:
+    single = "1 patch was asked and does not recognise it"
+    asked = single if known == 1 else f"{known} patches were asked and none recognises it"
+    lines = diagnosis.folded.lines
+    return f"{asked}; {lines} lines of the log only repeat it or follow from it" if lines else asked
+
+
+def _remedy(diagnosis: Diagnosis, decision: Decision) -> dict[str, str]:
+    """What is done about it and what that costs, or what a person can do; nothing for a failure that nobody knows."""
+    if (change := decision.change) is not None:
         automatic = "automatic, " if not change.consents else ""
-        words["remedy"] = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
-        words["cost"] = decision.cost
-    elif recognised is not None:
-        advice = ". ".join(text for text in (decision.reason, decision.advice) if text)
-        words["remedy"] = advice if decision.pending else f"none: {advice}"
-    return words
+        remedy = f"{change.patch.id}: {change.action} ({automatic}{change.undoing})"
+        return {"remedy": remedy, "cost": decision.cost}
+    if diagnosis.finding is None:
+        return {}
+    advice = ". ".join(text for text in (decision.reason, decision.advice) if text)
+    return {"remedy": advice if decision.pending else f"none: {advice}"}
 
 
 def panel_text(words: Mapping[str, Any], diff: str) -> str:
