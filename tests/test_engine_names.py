@@ -39,7 +39,7 @@ ALLOWED = {
     "cli/options.py": ("vllm", "--vllm-version, which is typed for any engine"),
     "cli/diagnose.py": ("vllm", "--vllm-version, and examples"),
     "cli/rehearse.py": ("vllm", "what the rehearsal acts, or runs"),
-    "on_host/secrets/secrets.py": (
+    "on_host/secrets/places.py": (
         "vllm",
         "what is secret in a text is one rule set, whoever wrote the text: of the keys after its --api-key all",
     ),

@@ -1,12 +1,15 @@
 """How does a secret look in a text, and in which places does one stand?
 
-Every expression is linear: none backtracks over more than a bounded stretch (`secrets.py` uses them).
+Every expression is linear: none backtracks over more than a bounded stretch (`places.py` and `blocks.py` use them).
 """
 
 from __future__ import annotations
 
 import functools
 import re
+
+STARS = "***"
+"""What is shown in a secret's place."""
 
 
 class Rule:
