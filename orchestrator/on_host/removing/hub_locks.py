@@ -12,20 +12,20 @@ import os
 from collections.abc import Iterator
 
 from orchestrator.on_host.processes import in_use, procs
-from orchestrator.on_host.removing import removal
+from orchestrator.on_host.removing import way
 
 _LONGEST = 4096
 
 
 def lock_files(base: str, below: str) -> dict[in_use.File, str]:
-    return {file: path for file, path in removal.files(base, below).items() if path.endswith(".lock")}
+    return {file: path for file, path in way.files(base, below).items() if path.endswith(".lock")}
 
 
 @contextlib.contextmanager
 def tried(base: str, below: str) -> Iterator[str | None]:
     """Hold a lock file that nobody holds; gives the reason where somebody does, or nobody can tell."""
     try:
-        descriptor = removal.opened(base, below)
+        descriptor = way.opened(base, below)
     except OSError as error:
         yield error.strerror or str(error)
         return
@@ -38,7 +38,7 @@ def tried(base: str, below: str) -> Iterator[str | None]:
 def held(base: str, below: str) -> bool:
     """Whether a lock file is there that somebody may hold."""
     with contextlib.suppress(FileNotFoundError):
-        descriptor = removal.opened(base, below)
+        descriptor = way.opened(base, below)
         try:
             return _take(descriptor) is not None
         finally:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.on_host.files import trusted
-from orchestrator.on_host.removing import removal
-from orchestrator.on_host.removing.removal import Candidate
+from orchestrator.on_host.removing import candidate as judging
+from orchestrator.on_host.removing import removal, way
+from orchestrator.on_host.removing.candidate import Candidate
 
 ME, OTHER = 1000, 1001
 FILE = Candidate("file", ME, ME, 0o755)
@@ -44,12 +45,12 @@ FOLDER = replace(FILE, kind="folder")
     ],
 )
 def test_reason_to_keep(candidate: Candidate, reason: str | None) -> None:
-    assert removal.reason_to_keep(candidate, {ME}) == reason
+    assert judging.reason_to_keep(candidate, {ME}) == reason
 
 
 def test_a_consent_lets_go_what_the_folders_owner_has(tmp_path: Path) -> None:
-    assert removal.reason_to_keep(replace(FILE, uid=OTHER, room_uid=OTHER), {ME, OTHER}) is None
-    assert removal.reason_to_keep(replace(FILE, uid=1002, room_uid=OTHER), {ME, OTHER})
+    assert judging.reason_to_keep(replace(FILE, uid=OTHER, room_uid=OTHER), {ME, OTHER}) is None
+    assert judging.reason_to_keep(replace(FILE, uid=1002, room_uid=OTHER), {ME, OTHER})
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_no_link_on_the_way_is_followed(room: Path, tmp_path: Path, below: str) 
     tree(tmp_path / "precious")
     (room / "link").symlink_to(tmp_path / "precious")
     assert removal.take(str(room), below) == f"it is reached through the link {room / 'link'}"
-    assert removal.files(str(room), below) == {}
+    assert way.files(str(room), below) == {}
     assert (tmp_path / "precious/deep/er/file").exists()
 
 
@@ -152,13 +153,13 @@ def test_mounts_are_read_as_the_kernel_writes_them(monkeypatch: pytest.MonkeyPat
     text = (
         rb"22 1 0:20 / /proc rw - proc proc rw" + b"\n" + rb"36 35 98:0 / /mnt/with\040blank rw - ext3 x rw"
     )
-    monkeypatch.setattr(removal.procs, "read_bytes", lambda _: text)
-    assert removal.mounts() == {"/proc": "proc", "/mnt/with blank": "ext3"}
+    monkeypatch.setattr(judging.procs, "read_bytes", lambda _: text)
+    assert judging.mounts() == {"/proc": "proc", "/mnt/with blank": "ext3"}
 
 
 def test_a_folder_in_which_something_is_mounted_stays(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tree(room / "cache")
-    monkeypatch.setattr(removal, "mounts", lambda: {str(cache / "deep"): "ext4"})
+    monkeypatch.setattr(judging, "mounts", lambda: {str(cache / "deep"): "ext4"})
     assert removal.take(str(room), "cache") == "something is mounted there"
 
 
@@ -171,7 +172,7 @@ def test_what_has_to_be_local_stays_where_other_machines_see_it(
 ) -> None:
     names = {"ROOM": str(room), "PARENT": str(room.parent)}
     monkeypatch.setattr(
-        removal, "mounts", lambda: {"/": "ext4", **{names[one]: kind for one, kind in mounted.items()}}
+        judging, "mounts", lambda: {"/": "ext4", **{names[one]: kind for one, kind in mounted.items()}}
     )
     for name in ("cache", "other"):
         tree(room / name)
@@ -211,7 +212,7 @@ def test_what_is_swapped_while_it_is_judged_stays(room: Path, monkeypatch: pytes
         (room / "file").rename(room / "away")
         (room / "file").write_text("precious")
 
-    monkeypatch.setattr(removal, "reason_to_keep", swap)
+    monkeypatch.setattr(judging, "reason_to_keep", swap)
     assert removal.take(str(room), "file") == removal._CHANGED
     assert (room / "file").read_text() == "precious"
 
