@@ -18,7 +18,9 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
 from orchestrator.on_host.secrets.secrets import brief, is_secret
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
-from orchestrator.playbook.shape import Figures, Name, Setting, Shape, SmokeSettings
+from orchestrator.playbook.parts import Figures, Name, SmokeSettings
+from orchestrator.playbook.setting import Setting
+from orchestrator.playbook.shape import Shape
 
 __all__ = [
     "Figures",

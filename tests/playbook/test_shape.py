@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from orchestrator.base.errors import UsageError
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
+from orchestrator.playbook.parts import EngineSettings, Parallel
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.playbook.shape import EngineSettings, Parallel, Setting, Shape
+from orchestrator.playbook.setting import Setting
+from orchestrator.playbook.shape import Shape
 
 CASES = Path(__file__).parent / "cases"
 WRONG = sorted((CASES / "wrong").glob("*.yaml"))

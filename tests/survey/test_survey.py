@@ -11,7 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import HostError
 from orchestrator.hosts.local import LocalHost
 from orchestrator.playbook import playbook as playbooks
-from orchestrator.playbook.shape import Setting
+from orchestrator.playbook.setting import Setting
 from orchestrator.survey.survey import survey
 
 

@@ -1,0 +1,146 @@
+"""What does each part of a playbook hold, and which values are right there?"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    WithJsonSchema,
+    field_validator,
+)
+
+from orchestrator.engines import registry
+from orchestrator.on_host.secrets.secrets import brief
+
+
+def _matching(pattern: str, allowed: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(f"{brief(text, 60)!r} is wrong; allowed: {allowed}")
+        return text
+
+    return AfterValidator(check)
+
+
+Name = Annotated[
+    str, _matching(r"[a-z0-9][a-z0-9._-]{0,63}", "a-z, 0-9, '.', '_' and '-', at most 64, not a sign first")
+]
+OneLine = Annotated[str, _matching(r"[^\0\r\n]+", "one line of text")]
+Count = Annotated[int, Strict(), Field(ge=1, le=2**31 - 1)]
+Figure = Annotated[int, Strict(), Field(ge=0, le=2**63 - 1)]
+Folder = Annotated[
+    OneLine, _matching(r"[/~].*", "an absolute path on the host, or one that begins with ~ (its home folder)")
+]
+
+
+class PlaybookPart(BaseModel):
+    """A part of a playbook: unknown keys are mistakes, values do not change."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False, defer_build=True
+    )
+
+
+class Model(PlaybookPart):
+    """Which files of the Hub, and under which name they are served."""
+
+    repository: Annotated[
+        str,
+        _matching(r"([A-Za-z0-9][\w.-]*/)?(?!.*(--|\.\.))[A-Za-z0-9][\w.-]*", "ORGANISATION/NAME of the Hub"),
+    ]
+    revision: Annotated[str, _matching(r"(?!.*\.\.)[A-Za-z0-9][\w./-]*", "a branch, tag or commit")] = "main"
+    served_name: Annotated[str, _matching(r"[A-Za-z0-9][\w.:/@-]*", "letters, digits and ._:/@-")] | None = (
+        None
+    )
+
+
+class CheckpointSettings(PlaybookPart):
+    """Where the model's files lie on the host, and which of the repository's files are not wanted."""
+
+    folder: Folder | None = None
+    ignore: tuple[OneLine, ...] = ()
+
+
+class EngineSettings(PlaybookPart):
+    """The inference server: which versions will do, and the interpreter on the host that has it."""
+
+    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.kinds())})] = registry.USUAL
+    version: str = ">=0.10"
+    python: Annotated[str, _matching(r"[\w/~.][^\0\r\n]*", "a path on the host, or a name on its PATH")] = (
+        "python3"
+    )
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in registry.kinds():
+            raise ValueError(f"{brief(kind, 60)!r} is wrong; allowed: {', '.join(registry.kinds())}")
+        return kind
+
+    @field_validator("version")
+    @classmethod
+    def _is_a_specifier(cls, text: str) -> str:
+        try:
+            SpecifierSet(text)
+        except InvalidSpecifier:
+            raise ValueError(
+                f"{brief(text, 60)!r} is wrong; allowed: a version range like '>=0.15,<0.20'"
+            ) from None
+        return text
+
+    def accepts(self, version: str) -> bool:
+        """Whether this version of the engine will do; a development build counts as its release."""
+        try:
+            return SpecifierSet(self.version).contains(Version(version).base_version)
+        except ValueError:
+            return False
+
+
+class Parallel(PlaybookPart):
+    """Over how many GPUs the model is spread, by each kind of parallelism."""
+
+    tensor: Count = 1
+    pipeline: Count = 1
+    data: Count = 1
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.pipeline * self.data
+
+
+class Needs(PlaybookPart):
+    """What the host must have; `gpus: 0` is an engine that runs on the CPU."""
+
+    gpus: Figure | None = None
+    gpu_memory_gib: Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)] = 0
+
+
+class SmokeSettings(PlaybookPart):
+    """The request that must be answered before a launch counts as healthy."""
+
+    prompt: Annotated[str, Field(min_length=1)] = "2+2="
+    max_tokens: Count = 8
+
+
+class Figures(PlaybookPart):
+    """Numbers of the checkpoint for a plan made before its files are there; the files win once they are."""
+
+    weights_bytes: Figure | None = None
+    replicated_bytes: Figure | None = None
+    """The part of the weights that every tensor-parallel rank holds in full."""
+    shards: Figure | None = None
+    layers: Figure | None = None
+    kv_lora_rank: Figure | None = None
+    qk_rope_head_dim: Figure | None = None
+    kv_heads: Figure | None = None
+    head_dim: Figure | None = None
+    kv_cache: Literal["fp8", "bf16"] | None = None
+    """What the checkpoint itself asks for."""
