@@ -17,30 +17,43 @@ FIELDS = (
     "driver_version",
     "mig.mode.current",
 )
+HEALTH_FIELDS = (
+    "compute_mode",
+    "ecc.errors.uncorrected.volatile.total",
+    "remapped_rows.pending",
+    "remapped_rows.failure",
+    "fabric.state",
+    "gpu_recovery_action",
+)
 
 NVIDIA_PATH = 'PATH="$PATH:/usr/bin:/usr/local/nvidia/bin:/usr/lib/wsl/lib"; export PATH\n'
 """Where nvidia-smi lies when the PATH of a non-login shell does not lead there."""
 
-# One unknown field fails the whole query; drivers before about 510 do not know compute_cap.
+# One unknown field fails the whole query, so that a driver is asked for fewer until it knows them all.
 _SCRIPT = (
     NVIDIA_PATH
     + r"""
 command -v nvidia-smi >/dev/null 2>&1 || { echo 'nvidia-smi: command not found'; exit 127; }
-fields=$1
-ask() { nvidia-smi --query-gpu="$fields" --format=csv,noheader,nounits 2>&1; }
-out=$(ask); rc=$?
-case $out in
-  *'is not a valid field to query'*) fields=$2; out=$(ask); rc=$? ;;
-esac
+for fields; do
+  out=$(nvidia-smi --query-gpu="$fields" --format=csv,noheader,nounits 2>&1); rc=$?
+  case $out in *'is not a valid field to query'*) ;; *) break ;; esac
+done
 printf 'fields: %s\n%s\n' "$fields" "$out"
 exit $rc
 """
 )
 _OLD_FIELDS = tuple(field for field in FIELDS if field != "compute_cap")
+ASKED = (
+    (*FIELDS, *HEALTH_FIELDS),
+    (*FIELDS, *HEALTH_FIELDS[:-1]),  # drivers before about 560 recommend nothing
+    (*FIELDS, *HEALTH_FIELDS[:2]),
+    FIELDS,
+    _OLD_FIELDS,  # drivers before about 510 do not know compute_cap
+)
 
 _NEEDED = frozenset(_OLD_FIELDS)
 
-COMMAND = Command.sh(_SCRIPT, ",".join(FIELDS), ",".join(_OLD_FIELDS), timeout=30)
+COMMAND = Command.sh(_SCRIPT, *map(",".join, ASKED), timeout=30)
 
 
 @dataclass(frozen=True)
@@ -60,11 +73,57 @@ class Gpu:
     """"Enabled", "Disabled", or None on a card that has no MIG."""
     faults: tuple[str, ...] = ()
     """What the driver said in place of a value: "memory.total: [GPU requires reset]"."""
+    compute_mode: str | None = None
+    """"Default", "Exclusive_Process", "Prohibited"; None, as what follows, where the driver does not tell."""
+    ecc_uncorrected: int | None = None
+    """Errors in its memory that were not corrected since the driver was loaded."""
+    remapping: tuple[str, ...] = ()
+    """"pending" until the next reset, "failure": rows of its memory that went bad."""
+    fabric: str | None = None
+    """How far it has joined the NVLink switches: "Not Started", "In Progress", "Completed"."""
+    recovery: str | None = None
+    """What the driver recommends to recover it: "Reset", "Reboot", "Drain P2P", "Drain and Reset"."""
 
     @property
-    def lost(self) -> bool:
-        """Whether nothing can be started on it."""
-        return any(word in fault for fault in self.faults for word in ("requires reset", "is lost"))
+    def unusable(self) -> str | None:
+        """Why nothing can be started on it."""
+        words = ("requires reset", "is lost", "Unknown Error", "ERR!")
+        if fault := next((fault for fault in self.faults if any(word in fault for word in words)), None):
+            return f"says {fault}"
+        return (
+            "lets no program compute (compute mode Prohibited)" if self.compute_mode == "Prohibited" else None
+        )
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What may spoil a launch on it, or end one later."""
+        doubts = []
+        if self.recovery:
+            doubts.append(f"the driver recommends {self.recovery}")
+        if self.ecc_uncorrected:
+            doubts.append(f"{self.ecc_uncorrected:,} uncorrected ECC errors since the driver was loaded")
+        if "failure" in self.remapping:
+            doubts.append("bad rows of its memory could not be replaced")
+        if "pending" in self.remapping:
+            doubts.append("bad rows of its memory are replaced at the next reset")
+        if self.fabric in ("Not Started", "In Progress"):
+            doubts.append(f"it has not joined the NVLink switches ({self.fabric}): CUDA may not start")
+        if self.compute_mode == "Exclusive_Process":
+            doubts.append("only one process may compute on it (compute mode Exclusive_Process)")
+        return tuple(doubts)
+
+    @property
+    def mend(self) -> str | None:
+        """The command on the host that would make it usable, or take a doubt away."""
+        if self.compute_mode in ("Prohibited", "Exclusive_Process"):
+            return f"sudo nvidia-smi -i {self.index} -c DEFAULT"
+        if self.recovery == "Reboot" or any("is lost" in fault for fault in self.faults):
+            return "sudo reboot"
+        if self.fabric in ("Not Started", "In Progress"):
+            return "sudo systemctl restart nvidia-fabricmanager"
+        if self.unusable or self.recovery or "pending" in self.remapping:
+            return f"sudo nvidia-smi --gpu-reset -i {self.index}"
+        return None
 
 
 @dataclass(frozen=True)
@@ -148,11 +207,11 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
     values = dict(zip(fields, cells, strict=True))
     if not values.keys() >= _NEEDED or not re.fullmatch(r"\d{1,6}", values["index"]):
         return None
-    cap = values.get("compute_cap", "")
+    cap, recovery = values.get("compute_cap", ""), values.get("gpu_recovery_action", "")
     faults = tuple(
         f"{field}: {value}"
         for field, value in values.items()
-        if value.startswith("[") and value not in ("[N/A]", "[Not Supported]")
+        if (value.startswith("[") and value not in ("[N/A]", "[Not Supported]")) or value == "ERR!"
     )
     return Gpu(
         index=int(values["index"]),
@@ -164,11 +223,22 @@ def _row(line: str, fields: list[str]) -> Gpu | None:
         driver=_value(values["driver_version"]),
         mig=_value(values["mig.mode.current"]),
         faults=faults,
+        compute_mode=_value(values.get("compute_mode", "")),
+        ecc_uncorrected=_count(values.get("ecc.errors.uncorrected.volatile.total", "")),
+        remapping=tuple(
+            word for word in ("pending", "failure") if values.get(f"remapped_rows.{word}") == "Yes"
+        ),
+        fabric=_value(values.get("fabric.state", "")),
+        recovery=None if recovery == "None" else _value(recovery),
     )
 
 
 def _value(cell: str) -> str | None:
-    return None if not cell or cell.startswith("[") or cell == "N/A" else cell
+    return None if not cell or cell.startswith("[") or cell in ("N/A", "ERR!") else cell
+
+
+def _count(cell: str) -> int | None:
+    return int(cell) if re.fullmatch(r"\d{1,18}", cell) else None
 
 
 def _mib(cell: str) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.engines.options import Options
 from orchestrator.engines.variable import Variable
-from orchestrator.facts import engine, gpu_processes, gpus, machine, p2p, topology
+from orchestrator.facts import engine, gpu_processes, gpus, machine, p2p, pci, topology
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -107,20 +107,22 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
     if isinstance(read, Unknown):
         return [
             PreflightRefused(
-                "gpus_unknown", f"{host}: {read.reason}", next_command=f"nvidia-smi  # on {host}"
+                "gpus_unknown",
+                f"{host}: {read.reason}{_on_the_bus(survey, 0)}",
+                next_command=f"nvidia-smi  # on {host}",
             )
         ]
     cards, needed = survey.facts.cards, playbook.needs.gpu_memory_gib
     if len(cards) < playbook.gpus:
         problems = "".join(f"; nvidia-smi says besides: {problem}" for problem in read.problems[:1])
-        reason = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{problems}"
+        beside = _on_the_bus(survey, len(cards))
+        reason = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{beside}{problems}"
         return [PreflightRefused("gpus_missing", reason, next_command=f"nvidia-smi -L  # on {host}")]
-    lost = [card for card in cards if card.lost]
-    if len(cards) - len(lost) < playbook.gpus:
-        says = f"GPU{lost[0].index} says {lost[0].faults[0]}"
-        reason = f"{host}: {says}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
-        reset = f"sudo nvidia-smi --gpu-reset -i {lost[0].index}  # on {host}"
-        return [PreflightRefused("gpu_lost", reason, next_command=reset)]
+    unusable = [card for card in cards if card.unusable]
+    if len(cards) - len(unusable) < playbook.gpus:
+        first = unusable[0]
+        reason = f"{host}: GPU{first.index} {first.unusable}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
+        return [PreflightRefused("gpu_lost", reason, next_command=f"{first.mend}  # on {host}")]
     small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
     return [
         PreflightRefused(
@@ -130,6 +132,13 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         )
         for card in small[:1]
     ]
+
+
+def _on_the_bus(survey: Survey, answering: int) -> str:
+    """What is on the PCI bus beside the cards that answer; nothing where that is not known."""
+    devices = survey.facts.of(pci.FACT)
+    listed = "" if isinstance(devices, Unknown) else pci.listed(devices, answering)
+    return listed and f"; {listed}"
 
 
 def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
@@ -229,7 +238,8 @@ def _untold(survey: Survey) -> list[str]:
         sentences += [f"nvidia-smi says besides: {problem}" for problem in cards.problems]
     for card in facts.cards:
         if card.faults:
-            sentences.append(f"GPU{card.index} does not tell all: {', '.join(card.faults)}")
+            sentences.append(f"GPU{card.index} does not tell all: {', '.join(card.faults[:3])}")
+        sentences += [f"GPU{card.index}: {doubt}" for doubt in card.doubts]
         if card.mig == "Enabled":
             sentences.append(f"GPU{card.index} is cut up (MIG): no launch gets the whole of it")
     return sentences

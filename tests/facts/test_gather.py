@@ -24,8 +24,8 @@ from orchestrator.hosts.local import LocalHost
 
 SMI = """#!/bin/sh
 case "$*" in
-  *query-gpu*) printf '%s\\n' '0, NVIDIA H200, GPU-1, 9.0, 143771, 14, 580.95.05, Disabled' \\
-    '1, NVIDIA H200, GPU-2, 9.0, 143771, 14, 580.95.05, Disabled' ;;
+  *query-gpu*) printf '%s\\n' '0, NVIDIA H200, GPU-1, 9.0, 143771, 14, 580.95.05, Disabled, Default, 0, No, No, Completed, None' \\
+    '1, NVIDIA H200, GPU-2, 9.0, 143771, 14, 580.95.05, Disabled, Default, 0, No, No, Completed, None' ;;
   *query-compute-apps*) ;;
   *-p2p*) printf ' \\tGPU0\\tGPU1\\t\\n GPU0\\tX\\tOK\\t\\n GPU1\\tOK\\tX\\t\\n' ;;
   *topo*) printf '\\tGPU0\\tGPU1\\nGPU0\\t X \\tNV18\\nGPU1\\tNV18\\t X \\n' ;;

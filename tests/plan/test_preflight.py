@@ -11,6 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.facts import machine, topology
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.machine import Machine
+from orchestrator.facts.pci import PciGpu
 from orchestrator.facts.source import Output, Unknown
 from orchestrator.plan import preflight, resolve
 from orchestrator.playbook import playbook as playbooks
@@ -95,6 +96,14 @@ def test_a_card_that_is_lost_is_named(gpus: Gpus, code: str | None, words: str) 
     assert not code or words in refused[0].message
 
 
+def test_what_may_spoil_a_launch_on_a_card_is_told() -> None:
+    first, *others = cards().gpus
+    doubtful = Gpus((replace(first, ecc_uncorrected=2, recovery="Reset"), *others))
+    said = warned(told(gpus=doubtful))
+    assert "GPU0: 2 uncorrected ECC errors since the driver was loaded" in said
+    assert "GPU0: the driver recommends Reset" in said
+
+
 def refused(
     found: Survey, version: str | None = "0.16.0", playbook: Playbook = KIMI
 ) -> list[tuple[str, str]]:
@@ -115,6 +124,9 @@ def test_a_host_without_a_right_engine_is_told_what_is_there_instead() -> None:
 
 
 def test_cards_that_are_missing_unknown_lost_or_small() -> None:
+    amd = (PciGpu("0000:05:00.0", "AMD", True, 0, "amdgpu"),)
+    on_bus = "gpu7: no answer within 30 s; on its PCI bus are GPUs: 1 of AMD"
+    assert refused(told(gpus=TIMED_OUT, pci=amd)) == [("gpus_unknown", on_bus)]
     assert refused(told(gpus=TIMED_OUT)) == [("gpus_unknown", "gpu7: no answer within 30 s")]
     assert refused(told(gpus=cards(4))) == [("gpus_missing", "gpu7 has 4 GPUs, kimi-k2.5 needs 8")]
     assert [code for code, _ in refused(told(gpus=lost(2)))] == ["gpu_lost"]
