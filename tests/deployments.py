@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.programs.journal import UnreadableRecord, read
 from tests import stand_in, tiny_mla
 from tests.deploy import Deploy
 from tests.hub import Hub
@@ -100,7 +101,9 @@ class Case:
         return self.server.state_home / "deploy" / self.name
 
     def journal(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines()]
+        records = [json.loads(line) for line in (self.state / "journal.jsonl").read_text().splitlines()]
+        assert not any(isinstance(read(record), UnreadableRecord) for record in records)
+        return records
 
     def actions(self) -> list[object]:
         return [record["action"] for record in self.journal()]

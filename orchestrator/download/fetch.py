@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
 from orchestrator.base.events import StepReport
-from orchestrator.download.progress import DownloadProgress, Fetched, Source, failure, read
+from orchestrator.download.failure import Source, failure
 from orchestrator.job import Job
 from orchestrator.on_host.secrets.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
-from orchestrator.programs.download import DownloadStatus, Standing, StartDownload
+from orchestrator.programs.download import (
+    DownloadHolder,
+    DownloadProgress,
+    DownloadStatus,
+    FailedDownload,
+    Fetched,
+    Standing,
+    StartDownload,
+)
 from orchestrator.survey.survey import Survey
 
 FIRST_POLL_SECONDS = 0.1
@@ -46,11 +52,13 @@ def fetch(job: Job, found: Survey) -> Fetched:
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(job, found, source, endpoint)
         if answer.state == "running":
-            _require_the_same(answer.holder or {}, playbook, source)
+            _require_the_same(answer.holder or DownloadHolder(), playbook, source)
         started = time.monotonic()
         pause = FIRST_POLL_SECONDS
         while True:
-            value = read(answer.last, source) if answer.last else None
+            value = answer.last
+            if isinstance(value, FailedDownload):
+                raise failure(value.error.code, value.error.message, source)
             if isinstance(value, Fetched):
                 step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
                 step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
@@ -91,13 +99,13 @@ def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> Sta
         raise
 
 
-def _require_the_same(holder: Mapping[str, Any], playbook: Playbook, source: Source) -> None:
-    asked = {"repository": source.repository, "revision": playbook.model.revision, "folder": source.folder}
-    if any(holder.get(key) != value for key, value in asked.items()):
-        what = f"{holder.get('repository')} at {holder.get('revision')} into {holder.get('folder')}"
+def _require_the_same(holder: DownloadHolder, playbook: Playbook, source: Source) -> None:
+    wanted = (source.repository, playbook.model.revision, source.folder)
+    if (holder.repository, holder.revision, holder.folder) != wanted:
+        what = f"{holder.repository} at {holder.revision} into {holder.folder}"
         raise Locked(
             "other_download",
-            f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.get('since')}",
+            f"{source.host}: a download of {what} is under way for {source.playbook}, since {holder.since}",
         )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from orchestrator.base.errors import CheckpointError, HostError
 from orchestrator.base.events import StepReport
-from orchestrator.download.progress import known_files
 from orchestrator.job import Job
 from orchestrator.programs.ask import Answers
+from orchestrator.programs.discard import KnownFile
+from orchestrator.programs.download import Manifest
 from orchestrator.programs.request import Value
 from orchestrator.programs.verify import CheckpointVerdict, Hashing, Verify
 from orchestrator.survey.survey import Survey
@@ -35,6 +38,18 @@ class Checked(CheckpointVerdict):
     """The host's verdict, and what is not measured by upstream's size."""
 
     patched: tuple[PatchedFile, ...]
+
+
+def known_files(manifest: Manifest | None, patched: Collection[str]) -> dict[str, KnownFile]:
+    """Size (bytes) and sha256 of each file for `verify`, without those that a patch of ours changed.
+
+    Only large files are measured: a person may edit the small ones.
+    """
+    return {
+        name: KnownFile(size=file.size if file.sha256 else None, sha256=file.sha256)
+        for name, file in (manifest.files if manifest else {}).items()
+        if name not in patched
+    }
 
 
 def judge(job: Job, found: Survey, *, deep: bool) -> Checked:

@@ -25,13 +25,13 @@ _TOLD = 4
 
 def present(playbook: Playbook, survey: Survey) -> Trusted:
     """The code that lies in the checkpoint's folder now."""
-    manifest = survey.checkpoint.manifest or {}
-    fetched = manifest.get("repository") == playbook.model.repository
-    commit = manifest.get("commit") if fetched else None
+    manifest = survey.checkpoint.manifest
+    fetched = manifest is not None and manifest.repository == playbook.model.repository
+    commit = manifest.commit if manifest is not None and fetched else None
     return Trusted(
         playbook.model.repository,
         playbook.model.revision,
-        str(commit) if commit else None,
+        commit or None,
         dict(survey.checkpoint.code.files),
     )
 
@@ -79,10 +79,10 @@ def _origin(playbook: Playbook, survey: Survey, now: Trusted, other_folder: bool
             else ""
         )
     if now.commit is None:
-        return f"the files in {folder} were fetched from {manifest.get('repository')}"
+        return f"the files in {folder} were fetched from {manifest.repository}"
     if _COMMIT.fullmatch(now.revision) and now.commit != now.revision:
         return f"the files in {folder} are those of {now.commit[:12]}, not of {now.revision[:12]}"
-    came_from = str(manifest.get("endpoint") or HUB)
+    came_from = manifest.endpoint or HUB
     own = playbook.environment.get("HF_ENDPOINT")
     if came_from not in (HUB, without_password(own.plain) if own else HUB):
         return f"the files in {folder} were fetched from {came_from}"

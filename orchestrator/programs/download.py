@@ -3,18 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from orchestrator.programs.request import Request, Value, secret
+from pydantic import BeforeValidator, Field
+
+from orchestrator.programs.request import Request, Stored, Value, secret
+
+
+class DownloadHolder(Stored):
+    """What a running download noted of itself in its lock; `since` is host time."""
+
+    repository: str | None = None
+    revision: str | None = None
+    folder: str | None = None
+    since: str | None = None
+
+
+class DownloadProgress(Stored):
+    """How far a download is: bytes, files, bytes a second, seconds to go; `file` is one under way."""
+
+    bytes: int
+    total: int
+    files_done: int
+    files: int
+    rate: int
+    eta_seconds: int | None = None
+    file: str | None = None
+
+
+class Fetched(Stored):
+    """A download that ended well: the commit, the files of the checkpoint, how many were fetched now."""
+
+    done: Literal[True] = True
+    commit: str
+    files: int
+    fetched: int
+    bytes: int
+    kept: tuple[str, ...] = ()
+    """Small files that somebody edited on the host: they stayed as they are."""
+
+
+class DownloadFault(Stored):
+    """A code of `on_host/checkpoint/hub_errors.py`, and what went wrong."""
+
+    code: str
+    message: str
+
+
+class FailedDownload(Stored):
+    """A download that did not end well, and why."""
+
+    error: DownloadFault
+
+
+def _spoken(line: Any) -> Any:
+    """A line without a word stands for none yet."""
+    return line or None
+
+
+ProgressLine = Annotated[FailedDownload | Fetched | DownloadProgress, Field(union_mode="left_to_right")]
 
 
 class Standing(Value):
-    """`holder` is what the running download noted of itself, `last` the last line of progress, `room` where it tells."""
+    """`holder` is what the running download noted of itself, or the last one; `last` is the last line of progress; `room` is
+    the folder of its log."""
 
     state: Literal["started", "running", "done", "failed", "stopped", "none"]
-    holder: Mapping[str, Any] | None
-    last: Mapping[str, Any] | None
+    holder: DownloadHolder | None
+    last: Annotated[ProgressLine | None, BeforeValidator(_spoken)]
     room: str
+
+
+class FetchedFile(Stored):
+    """One file of a commit: bytes, sha256 in hex where the Hub tells one, and the id of its blob in git."""
+
+    size: int | None = None
+    sha256: str | None = None
+    blob: str | None = None
+
+
+class Manifest(Stored):
+    """What the last download fetched into a folder, from where; not `complete` while it is under way or was cut off."""
+
+    repository: str | None = None
+    commit: str | None = None
+    endpoint: str | None = None
+    complete: bool = False
+    files: Mapping[str, FetchedFile]
 
 
 class StartDownload(Request[Standing]):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from pydantic import Base64Bytes
 
+from orchestrator.programs.download import Manifest
 from orchestrator.programs.request import Request, Value
 
 
@@ -48,7 +48,7 @@ class Inspected(Value):
     index: Index | None
     code: CodeFiles | None
     disk: DiskSpace
-    manifest: Mapping[str, Any] | None
+    manifest: Manifest | None
     """What the last download fetched into it."""
 
 

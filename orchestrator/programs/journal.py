@@ -10,22 +10,20 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, Strict, ValidationError
+from pydantic import AfterValidator, Field, PrivateAttr, Strict, ValidationError
 
-from orchestrator.programs.request import Value
+from orchestrator.programs.request import Stored
 
 LaunchNumber = Annotated[int, Strict(), Field(gt=0, lt=1 << 31)]
 Assignments = Mapping[str, str | None]
 """Options or variables by name; None where one was taken away."""
 
 
-class JournalRecord(Value):
+class JournalRecord(Stored):
     """One line of it, of an action that has no words of its own here, or of whichever.
 
     `at` is host time (ISO 8601) and `machine` whose it is: a home folder may be shared. The host adds both.
     """
-
-    model_config = ConfigDict(extra="ignore")
 
     at: Any = None
     machine: Any = None
@@ -74,10 +72,8 @@ def _of_the_folder(name: str) -> str:
     return name
 
 
-class FileChange(Value):
+class FileChange(Stored):
     """One config file as a patch found it and left it (sha256, hex), and where its link led."""
-
-    model_config = ConfigDict(extra="ignore")
 
     name: Annotated[str, AfterValidator(_of_the_folder)]
     before: str

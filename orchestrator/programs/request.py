@@ -24,6 +24,13 @@ class Value(BaseModel):
         return self.model_dump(mode="json", exclude_unset=True)
 
 
+class Stored(Value):
+    """One that stands in a file on the host, where another release may have written it: what it says besides counts for
+    nothing here."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 class Request(Value, Generic[A]):
     """What one program is asked; A is what it answers, or yields."""
 

@@ -78,10 +78,10 @@ def discard(job: Job, found: Survey, change: Change) -> None:
     Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it, and
     CheckpointError("not_ours") where what is damaged has to stay.
     """
-    known = (found.checkpoint.manifest or {}).get("files") or {}
+    known = found.checkpoint.manifest.files if found.checkpoint.manifest else {}
     names = [name for name in known if "*" in change.redownloads or name in change.redownloads]
     files = {
-        name: KnownFile(size=known[name].get("size"), sha256=known[name].get("sha256"))
+        name: KnownFile(size=known[name].size, sha256=known[name].sha256)
         for name in names
         if name not in found.patched
     }

@@ -19,7 +19,7 @@ class Download(Step):
     def lacking(self) -> bool:
         """Whether something is known to be missing: the check that follows finds what is there and broken."""
         checkpoint = self.plan.survey.checkpoint
-        cut_off = checkpoint.manifest is not None and not checkpoint.manifest.get("complete")
+        cut_off = checkpoint.manifest is not None and not checkpoint.manifest.complete
         return not checkpoint.exists or cut_off or bool(checkpoint.missing)
 
     @property

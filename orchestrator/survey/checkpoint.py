@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint import json_spans
+from orchestrator.programs.download import Manifest
 from orchestrator.programs.inspect_checkpoint import CodeFiles, Index, Inspected
 
 
@@ -26,7 +26,7 @@ class Checkpoint:
     unreadable: Mapping[str, str]
     """Config files that are there and cannot be read, and why."""
     index: Index | None
-    manifest: Mapping[str, Any] | None
+    manifest: Manifest | None
     free_bytes: int
     code: CodeFiles = field(default_factory=CodeFiles)
 

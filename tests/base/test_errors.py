@@ -12,7 +12,7 @@ import orchestrator
 from orchestrator.base import errors
 from orchestrator.base.errors import DeployError
 from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, after, names
-from orchestrator.download.progress import Source, failure
+from orchestrator.download.failure import Source, failure
 from orchestrator.hosts.answers import Program, read_line
 
 PACKAGE = Path(orchestrator.__file__).parent

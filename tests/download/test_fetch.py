@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.base.errors import CheckpointError, HostError, Locked, PreflightRefused
 from orchestrator.download import fetch
-from orchestrator.download.progress import Fetched
 from orchestrator.job import Job
 from orchestrator.plan.wishes import Wishes
+from orchestrator.programs.download import Fetched
 from orchestrator.survey.survey import Survey
 from tests.jobs import KIMI, Answering, Told, job
 from tests.surveys import NO_FILES, survey
@@ -64,7 +64,7 @@ def test_a_download_is_followed_to_its_end() -> None:
     )
     told = Told()
     fetched = fetch.fetch(job(host, told), BARE)
-    assert fetched == Fetched("c" * 40, 12, 3, 2_000_000_000)
+    assert fetched == Fetched(done=True, commit="c" * 40, files=12, fetched=3, bytes=2_000_000_000)
     assert [request["action"] for _, request in host.asked] == ["start", "status", "status", "status"]
     (progress,) = [event for event in told.events if event.kind == "progress"]
     assert progress.text == "500 MB of 2.0 GB, 1/12 files, 1.0 MB/s"

@@ -12,6 +12,7 @@ from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.download import Manifest
 from orchestrator.programs.inspect_checkpoint import CodeFiles
 from orchestrator.survey.survey import Survey
 from tests.surveys import NO_FILES, WHOLE, survey
@@ -25,19 +26,13 @@ TRUSTED = {
 }  # fmt: skip
 
 
-def manifest(**more: Any) -> dict[str, Any]:
-    return {
-        "repository": KIMI.model.repository,
-        "revision": "main",
-        "commit": ABC,
-        "folder": WHOLE.folder,
-        **more,
-    }
+def manifest(**more: Any) -> Manifest:
+    return Manifest.model_validate({"repository": KIMI.model.repository, "commit": ABC, "files": {}, **more})
 
 
 def found(
     code: CodeFiles | None = None,
-    fetched: dict[str, Any] | None = None,
+    fetched: Manifest | None = None,
     journal: list[dict[str, Any]] | None = None,
 ) -> Survey:
     checkpoint = replace(WHOLE, code=CodeFiles(files=CODE) if code is None else code, manifest=fetched)

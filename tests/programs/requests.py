@@ -21,7 +21,9 @@ def requests(program: str) -> list[type[Request[Any]]]:
     return [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Request) and vars(value).get("program") == program
+        if isinstance(value, type)
+        and issubclass(value, Request)
+        and getattr(value, "program", None) == program
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.download import fetch
+from orchestrator.programs.download import Manifest
 from orchestrator.programs.inspect_checkpoint import Index
 from orchestrator.steps.download import Download
 from orchestrator.survey.checkpoint import Checkpoint
@@ -18,7 +19,7 @@ INDEX = Index(
     total_size=590_700_000_000, shards=SHARDS, present=SHARDS[:60], missing=SHARDS[60:], broken=False
 )
 HALF = replace(WHOLE, index=INDEX)
-CUT_OFF = replace(WHOLE, manifest={"complete": False, "files": {}})
+CUT_OFF = replace(WHOLE, manifest=Manifest(files={}))
 NO_INDEX = replace(WHOLE, index=None)
 
 

@@ -15,12 +15,18 @@ def read(room: Path, folder: str) -> dict[str, Any] | None:
         return None
     files = manifest.get("files") or {}
     sound = isinstance(files, dict) and all(_is_file(entry) for entry in files.values())
+    sound = sound and _are_texts(manifest, "repository", "revision", "commit", "endpoint")
+    sound = sound and isinstance(manifest.get("complete", False), bool)
     return {**manifest, "files": files} if sound else None
+
+
+def _are_texts(values: dict[str, Any], *names: str) -> bool:
+    return all(isinstance(values.get(name), (str, type(None))) for name in names)
 
 
 def _is_file(entry: Any) -> bool:
     return (
         isinstance(entry, dict)
         and isinstance(entry.get("size"), (int, type(None)))
-        and all(isinstance(entry.get(key), (str, type(None))) for key in ("sha256", "blob"))
+        and _are_texts(entry, "sha256", "blob")
     )

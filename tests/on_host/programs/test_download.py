@@ -371,13 +371,15 @@ def test_a_download_that_ends_while_it_is_asked_about_is_done(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.room.mkdir(parents=True)
-    (site.room / "progress.jsonl").write_text('{"bytes": 1}\n')
+    half = {"bytes": 1, "total": 2, "files_done": 0, "files": 1, "rate": 0, "eta_seconds": None, "file": "a"}
+    (site.room / "progress.jsonl").write_text(json.dumps(half) + "\n")
     flock = fcntl.flock
 
     def and_then_it_ended(file: Any, operation: int) -> None:
         flock(file, operation)
         with (site.room / "progress.jsonl").open("a") as progress:
-            progress.write('{"done": true}\n')
+            done = {"done": True, "commit": "c", "files": 1, "fetched": 1, "bytes": 2, "kept": []}
+            progress.write(json.dumps(done) + "\n")
 
     monkeypatch.setattr(fcntl, "flock", and_then_it_ended)
     assert download.main({"action": "status", "instance": "p"})["state"] == "done"

@@ -135,6 +135,10 @@ def test_a_size_that_can_be_none_is_not_told(folder: Path, size: str, told: int 
         {"files": {"a": 3}},
         {"files": {"a": {"size": "7"}}},
         {"files": {"a": {"sha256": 7}}},
+        {"repository": 7},
+        {"commit": ["c"]},
+        {"endpoint": {}},
+        {"complete": "yes"},
     ],
 )
 def test_a_manifest_that_is_none(folder: Path, manifest: Any) -> None:
