@@ -62,7 +62,7 @@ def read(config: Mapping[str, Any]) -> Architecture:
 def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tensor_parallel: int) -> int | None:
     """Bytes of KV cache that one token takes on each GPU; None where that is not known.
 
-    `kv_dtype` is vLLM's name for it ("auto" is the model's own dtype). MLA keeps a full copy on every
+    `kv_dtype` is the engine's name for it ("auto" is the model's own dtype). MLA keeps a full copy on every
     tensor-parallel rank; GQA divides its KV heads until one is left (vLLM's `kv_cache_interface`).
     Sliding windows depend on the length of each request: None.
     """
@@ -81,7 +81,7 @@ def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tensor_paralle
 
 
 def _mla_bytes(architecture: Architecture, layers: int, width: int, kv_dtype: str) -> int | None:
-    if kv_dtype == "nvfp4":  # refused by vLLM for MLA
+    if kv_dtype == "nvfp4":  # no engine is known to keep a latent so; vLLM refuses it
         return None
     latent = _vector_bytes(width, kv_dtype, architecture.dtype)
     if latent is None or architecture.attention != "sparse-mla":

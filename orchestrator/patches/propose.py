@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.engines import registry
+from orchestrator.engines.command_line import canonical
+from orchestrator.engines.protocol import Engine
 from orchestrator.patches import config_edits, formula
 from orchestrator.patches.action import TEMPLATE, Action, Way
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
-_ENGINE = registry.get(registry.USUAL)
 _FROM_A_LOG = {
     "value": re.compile(r"(?!-)[A-Za-z0-9_.,:;=+{}\[\]\"' -]{1,256}"),
     "redownload": re.compile(r"(?!.*\.\.)[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*", re.ASCII),
@@ -42,10 +43,15 @@ def advice(patch: Patch, known: Known) -> tuple[str, ...]:
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
         if number is None and match[1] == "port":
-            number = registry.get(known.kind or registry.USUAL).server.port
+            number = _engine(known).server.port
         return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in patch.advice)
+
+
+def _engine(known: Known) -> Engine:
+    """Whose options and variables a remedy names here."""
+    return registry.get(known.kind if known.kind in registry.kinds() else registry.USUAL)
 
 
 def _way(way: Way, known: Known, number: int) -> ProposedWay | None:
@@ -68,7 +74,7 @@ def _actions(action: Action, known: Known) -> Sequence[ProposedAction] | None:
     if action.kind == "config":
         return config_edits.proposed(action, known)
     name = _filled(action.name or "", known.groups)
-    if name is None or (name != action.name and not _may_come_from_a_log(action, name, known.arguments)):
+    if name is None or (name != action.name and not _may_come_from_a_log(action, name, known)):
         return None
     fields: dict[str, Any] = {"kind": action.kind, "name": name}
     if action.op:
@@ -76,38 +82,37 @@ def _actions(action: Action, known: Known) -> Sequence[ProposedAction] | None:
     if action.value is not None:
         value = _filled(action.value, known.groups)
         logged = TEMPLATE.search(action.value) is not None
-        fields["value"] = None if logged and not _value_may_come_from_a_log(action, value or "") else value
+        fields["value"] = None if logged and not _FROM_A_LOG["value"].fullmatch(value or "") else value
     elif action.formula is not None:
         worked = formula.evaluate(action.formula, known.number)
         fields["value"] = None if worked is None else formula.shown(worked)
     if "value" in fields and fields["value"] is None:
         return None
-    return [ProposedAction(**fields)]
+    proposed = ProposedAction(**fields)
+    return [proposed] if _may_be_taken(proposed, _engine(known)) else None
 
 
-def _value_may_come_from_a_log(action: Action, value: str) -> bool:
-    """Whether a value that holds text of a log may be set."""
+def _may_be_taken(action: ProposedAction, engine: Engine) -> bool:
+    """Whether a remedy may touch this option or variable of the engine that runs; the patch was read by the rules of the
+    usual one, and without what the log says."""
+    if action.kind not in ("flag", "env"):
+        return True
+    rules = engine.arguments if action.kind == "flag" else engine.variables
     try:
-        if action.kind == "flag":
-            _ENGINE.arguments.remedied(action.name or "", "set", value)
+        rules.remedied(action.name or "", action.op or "set", action.value)
     except ValueError:
         return False
-    return _FROM_A_LOG["value"].fullmatch(value) is not None
+    return True
 
 
-def _may_come_from_a_log(action: Action, name: str, arguments: Mapping[str, str] | None) -> bool:
+def _may_come_from_a_log(action: Action, name: str, known: Known) -> bool:
     """Whether a name that stands in a log may be acted on: an option only if it was given, to be dropped."""
     if action.kind not in ("flag", "env"):
         return action.kind in _FROM_A_LOG and _FROM_A_LOG[action.kind].fullmatch(name) is not None
-    try:
-        if action.kind == "env":
-            return (
-                _ENGINE.variables.is_own(_ENGINE.variables.remedied(name, "remove")) and action.op == "remove"
-            )
-        bare = _ENGINE.arguments.remedied(name, "remove").replace("-", "_")
-    except ValueError:
-        return False
-    return action.op == "remove" and (arguments is None or bare in arguments)
+    if action.kind == "env":
+        return action.op == "remove" and _engine(known).variables.is_own(name)
+    bare = canonical(name.removeprefix("--")).replace("-", "_")
+    return action.op == "remove" and (known.arguments is None or bare in known.arguments)
 
 
 def _filled(template: str, groups: Mapping[str, str]) -> str | None:

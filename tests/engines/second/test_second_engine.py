@@ -18,6 +18,9 @@ from orchestrator.base import log_file
 from orchestrator.cli.diagnose import diagnose
 from orchestrator.engines import registry
 from orchestrator.on_host.footprint import Footprint
+from orchestrator.patches.known import Known
+from orchestrator.patches.patch import Patch
+from orchestrator.patches.propose import ways
 from tests import stand_in
 from tests.deploy import held_in_shm
 from tests.deployments import Case
@@ -134,3 +137,25 @@ def test_its_bundle_names_the_log_as_it_does(
         assert [name.rpartition("/")[2] for name in packed.getnames() if name.endswith(".log")] == [
             "sglang.log"
         ]
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "taken"),
+    [
+        ({"kind": "flag", "name": "--model-path", "op": "set", "value": "x"}, "vllm", True),
+        ({"kind": "flag", "name": "--model-path", "op": "set", "value": "x"}, "sglang", False),
+        ({"kind": "flag", "name": "--model-path", "op": "remove"}, "sglang", False),
+        ({"kind": "flag", "name": "--mem-fraction-static", "op": "set", "value": "0.9"}, "sglang", True),
+        ({"kind": "env", "name": "NCCL_P2P_DISABLE", "op": "set", "value": "1"}, "sglang", True),
+        ({"kind": "env", "name": "{what}", "op": "remove"}, "sglang", True),
+        ({"kind": "env", "name": "{what}", "op": "remove"}, "vllm", False),
+    ],
+)
+def test_a_remedy_touches_what_the_engine_that_runs_lets_it(
+    known: None, action: dict[str, str], kind: str, taken: bool
+) -> None:
+    match = {"text": "a", "pattern": "(?P<what>SGLANG_[A-Z]{1,9})"}
+    read = Patch.model_validate(
+        {"id": "p", "title": "t", "category": "other", "match": [match], "remedy": [action], "cost": "none"}
+    )
+    assert bool(ways(read, Known(kind=kind, groups={"what": "SGLANG_X"}))) is taken
