@@ -11,13 +11,11 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.cli.hints import after
 from orchestrator.facts import machine
-from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Output, Unknown
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
 from orchestrator.plan.plan import Plan, make_plan
-from orchestrator.plan.wishes import Goal, Wishes
+from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.report.plan_text import summary
@@ -25,7 +23,6 @@ from orchestrator.survey.survey import Survey
 from tests.surveys import (
     CONFIG,
     FILES,
-    MEMBER,
     NEVER_LAUNCHED,
     NO_FILES,
     WHOLE,
@@ -248,62 +245,6 @@ def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Play
     assert plan(kimi, foreign).lacking == {"foreign-folder": f"{WHOLE.folder} belongs to uid 1000"}
     assert plan(kimi, foreign, consents=("foreign-folder",)).missing_consents == ()
     assert plan(kimi, foreign, predict=False).missing_consents == ()
-
-
-def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
-    """Somebody's process on GPU3, which holds so much of it."""
-    found = survey(**more)
-    taken = [replace(card, memory_used_mib=mib + 2) if card.index == 3 else card for card in cards().gpus]
-    process = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
-    found = knowing(found, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
-    return replace(found, facts=replace(found.facts, own=frozenset([8121] if own else [])))
-
-
-LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=(MEMBER,))
-
-
-def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty(kimi: Playbook) -> None:
-    (refusal,) = plan(kimi, occupied(60_000)).refusals
-    assert (refusal.code, refusal.exit_code) == ("gpu_busy", 4)
-    assert "GPU3 has 37,885 of 97,887 MiB free" in refusal.message
-    assert "pid 8121 (python3 train.py, user ml) holds 60,000 MiB" in refusal.message
-    # 71 GiB of weights fit into no share that is left: none is offered
-    assert "gpu-memory-utilization" not in refusal.message
-    assert refusal.next_command == "nvidia-smi  # on gpu7"
-
-
-@pytest.mark.parametrize(
-    ("found", "goal", "codes"),
-    [
-        (occupied(60_000, own=True), "up", []),
-        (occupied(60_000, observed=LIVES), "up", []),  # a launch that lives is followed, whoever came later
-        (occupied(60_000, observed=LIVES), "restart", ["gpu_busy"]),
-        (replace(occupied(60_000), fresh=False), "up", []),  # what was true when the run began
-        (survey(), "up", []),
-    ],
-)
-def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
-    kimi: Playbook, found: Survey, goal: Goal, codes: list[str]
-) -> None:
-    planned = make_plan("gpu7", kimi, found, Wishes(patches=PATCHES), goal=goal)
-    assert [refusal.code for refusal in planned.refusals] == codes
-
-
-def test_memory_that_a_launch_of_ours_may_be_giving_back_is_a_warning(kimi: Playbook) -> None:
-    def unseen(**more: Any) -> Survey:
-        return knowing(occupied(60_000, **more), gpu_processes=())
-
-    died = plan(kimi, unseen(journal=[{"action": "launch", "launch": 1}]))
-    assert died.refusals == ()
-    assert any("cannot be seen from here" in warning for warning in died.warnings)
-    assert [refusal.code for refusal in plan(kimi, unseen()).refusals] == ["gpu_busy"]
-
-
-def test_a_little_less_than_vllm_takes_is_a_warning(kimi: Playbook) -> None:
-    crowded = kimi.model_copy(update={"arguments": {**kimi.arguments, "gpu-memory-utilization": 0.99}})
-    planned = plan(crowded, occupied(3_500))
-    assert planned.refusals == ()
-    assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)
 
 
 def test_a_context_that_does_not_fit_or_hardly_fits_is_the_first_warning(kimi: Playbook) -> None:

@@ -5,121 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
 import threading
-from collections import namedtuple
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import huggingface_hub.constants
 import pytest
 
-from orchestrator.hosts import ship
-from orchestrator.on_host.checkpoint import hub_attempts
 from orchestrator.on_host.programs import download, verify
-from tests import tiny_mla
-from tests.hub import Hub
 from tests.kv_edits import plan_edits
+from tests.on_host.programs.download_site import LAST, Site, answer, error_of
 from tests.waiting import PATIENCE_SECONDS, eventually
-
-LAST = "model-00006-of-00006.safetensors"
-SECRET = "hf_callersSecret"
-
-
-class Site:
-    """A host's home, a checkpoint folder in it, and the Hub it downloads from."""
-
-    def __init__(self, tmp_path: Path, hub: Hub) -> None:
-        self.hub = hub
-        self.repository = hub.repositories / "org" / "tiny"
-        self.folder = tmp_path / "models" / "tiny"
-        self.room = tmp_path / "state" / "deploy" / "p" / "download"
-
-    def request(self, action: str, **more: Any) -> dict[str, Any]:
-        return {
-            "action": action, "instance": "p", "repository": "org/tiny", "revision": "main",
-            "folder": str(self.folder), "ignore": [], "endpoint": None, "token": None,
-            "token_consent": False, "keep": [], **more,
-        }  # fmt: skip
-
-    def begin(self, action: str, *, site_packages: bool = True, **more: Any) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            ship.interpreter(sys.executable, site_packages=site_packages),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdin is not None
-        process.stdin.write(ship.bundle("download", self.request(action, **more), deadline=60))
-        process.stdin.flush()
-        return process
-
-    def call(self, action: str, **more: Any) -> dict[str, Any]:
-        """The program as shipped, in a process of its own."""
-        return answer(self.begin(action, **more))
-
-    def run(self, **more: Any) -> dict[str, Any]:
-        """The download itself, carried out in this process."""
-        return download.main(self.request("run", **{"endpoint": self.hub.endpoint, **more}))
-
-    def progress(self) -> list[dict[str, Any]]:
-        text = (self.room / "progress.jsonl").read_text()
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-
-    def finish(self) -> dict[str, Any]:
-        """Wait for the detached download to end."""
-        eventually(lambda: self.status()["state"] != "running")
-        return self.status()
-
-    def status(self) -> dict[str, Any]:
-        return download.main(self.request("status"))
-
-    def files(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.folder.iterdir() if path.is_file()}
-
-
-def answer(process: subprocess.Popen[bytes]) -> dict[str, Any]:
-    out, err = process.communicate(timeout=PATIENCE_SECONDS)
-    lines = [json.loads(line) for line in out.splitlines()]
-    assert len(lines) == 1 and "value" in lines[0], (out, err)
-    return lines[0]["value"]
-
-
-def error_of(answered: dict[str, Any]) -> tuple[str, str]:
-    assert answered["state"] == "failed", answered
-    return answered["last"]["error"]["code"], answered["last"]["error"]["message"]
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_mla.make(tmp_path_factory.mktemp("original") / "tiny")
-
-
-@pytest.fixture
-def site(original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in [name for name in os.environ if name.startswith(("HF_", "HUGGING"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setenv("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "hf" / "token"))
-    monkeypatch.setattr(hub_attempts, "FIRST_WAIT_SECONDS", 0.01)
-    shutil.copytree(original, tmp_path / "repositories" / "org" / "tiny")
-    with Hub(tmp_path / "repositories") as hub:
-        monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
-        yield Site(tmp_path, hub)
-
-
-@pytest.fixture
-def fetched(site: Site) -> Site:
-    """A site whose folder holds the checkpoint as huggingface_hub would have left it, long ago."""
-    shutil.copytree(site.repository, site.folder)
-    return site
 
 
 def test_a_fresh_download_goes_on_by_itself(site: Site) -> None:
@@ -241,114 +136,8 @@ def test_a_cut_connection_and_a_failing_answer_are_survived(site: Site) -> None:
     assert verify.main({"folder": str(site.folder)})["whole"]
 
 
-def test_gated_without_a_token(site: Site) -> None:
-    site.hub.gated, site.hub.token = True, SECRET
-    code, message = error_of(site.run())
-    assert (code, site.hub.fetched()) == ("hub_gated", [])
-    assert "org/tiny" in message
-
-
-def test_a_token_is_not_sent_over_plain_http_without_consent(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.hub.gated, site.hub.token = True, SECRET
-    monkeypatch.setenv("HF_TOKEN", "hf_hostsOwn")
-    code, message = error_of(site.run(token=SECRET))
-    assert code == "hub_gated"
-    assert f"a token is at hand but is not sent to {site.hub.endpoint} without consent" in message
-    assert {request.authorization for request in site.hub.requests} == {None}
-
-
-def test_with_consent_the_hosts_token_comes_first_then_the_callers(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.hub.token = SECRET
-    monkeypatch.setenv("HF_TOKEN", "hf_hostsOwn")
-    assert site.run(token=SECRET, token_consent=True)["state"] == "done"
-    listings = [r.authorization for r in site.hub.requests if "/revision/" in r.path]
-    assert listings == ["Bearer hf_hostsOwn", f"Bearer {SECRET}"]
-    elsewhere = {r.authorization for r in site.hub.requests if r.path.startswith("/large/")}
-    assert elsewhere == {None}
-
-
-def test_a_refused_token_is_told_as_such(site: Site) -> None:
-    site.hub.token = "another"
-    code, _ = error_of(site.run(token=SECRET, token_consent=True))
-    assert code == "hub_auth"
-
-
-def test_the_token_is_nowhere_to_be_found(site: Site, tmp_path: Path) -> None:
-    site.hub.gated, site.hub.token = True, SECRET
-    site.hub.hold[LAST] = threading.Event()
-    pid = site.call("start", token=SECRET, token_consent=True)["holder"]["pid"]
-    assert site.hub.held.wait(PATIENCE_SECONDS)
-    for view in ("cmdline", "environ"):
-        assert SECRET.encode() not in Path(f"/proc/{pid}/{view}").read_bytes()
-    site.hub.hold.pop(LAST).set()
-    assert site.finish()["state"] == "done"
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(written) > 20
-    assert [path for path in written if SECRET.encode() in path.read_bytes()] == []
-
-
-@pytest.mark.parametrize("wrong", [{"repository": "org/none"}, {"revision": "v9"}])
-def test_what_is_not_there_is_not_found(site: Site, wrong: dict[str, str]) -> None:
-    code, message = error_of(site.run(**wrong))
-    assert code == "hub_not_found"
-    assert next(iter(wrong.values())) in message
-
-
-def test_an_unreachable_hub(site: Site) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        code, message = error_of(site.run(endpoint=endpoint))
-    assert (code, endpoint in message) == ("hub_unreachable", True)
-
-
-def test_without_huggingface_hub(site: Site) -> None:
-    code, message = error_of(site.call("run", site_packages=False))
-    assert (code, sys.executable in message) == ("hub_missing", True)
-
-
-def test_another_writer_in_the_folder(fetched: Site) -> None:
-    descriptor = os.open(fetched.folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        code, _ = error_of(fetched.run())
-    finally:
-        os.close(descriptor)
-    assert (code, fetched.hub.requests) == ("checkpoint_busy", [])
-
-
 def test_status_before_any_download(site: Site) -> None:
     assert site.call("status")["state"] == "none"
-
-
-def test_a_full_disk_is_told_before_the_first_byte(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    disk = namedtuple("disk", "f_bavail f_frsize")
-    monkeypatch.setattr(os, "statvfs", lambda _: disk(2, 4096))
-    answered = site.run()
-    code, message = error_of(answered)
-    total = sum(path.stat().st_size for path in site.repository.iterdir())
-    assert (code, site.hub.fetched()) == ("disk_full", [])
-    assert f"{total} bytes are still to be fetched, 8192 bytes are free" in message
-
-
-def test_a_folder_that_may_not_be_made(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "makedirs", refuse)
-    code, message = error_of(site.run())
-    assert (code, str(site.folder) in message) == ("permission", True)
-
-
-def test_a_folder_of_another_user_needs_consent(fetched: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "getuid", lambda: os.geteuid() + 1)
-    code, _ = error_of(fetched.run())
-    assert (code, fetched.hub.requests) == ("foreign_folder", [])
-    assert fetched.run(foreign_folder=True)["state"] == "done"
 
 
 def test_the_last_line_is_told_where_the_disk_has_no_room_for_more(

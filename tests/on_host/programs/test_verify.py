@@ -13,15 +13,9 @@ import pytest
 
 from orchestrator.on_host.programs import verify
 from orchestrator.on_host.refusal import Refusal
-from tests import tiny_mla
 
 SECOND = "model-00002-of-00006.safetensors"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 123\n"
-
-
-@pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_mla.make(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture
