@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from orchestrator import facts as room
 from orchestrator.facts import gpus
 from orchestrator.facts.gpus import Gpu
-from orchestrator.facts.source import Command, Fact, Query, Unknown, answer
+from orchestrator.facts.source import Command, Fact, Query, Reply, Unknown, answer
 
 T = TypeVar("T")
 
@@ -53,19 +53,13 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def questions(query: Query) -> dict[str, Any]:
-    """What `on_host/programs/read_facts.py` is to be asked. The answer takes as long as the slowest command (at most 30 s)."""
-    commands = {fact.name: fact.command(query) for fact in every()}
-    return {
-        "commands": {
-            name: {"argv": list(item.argv), "timeout": item.timeout, "environment": dict(item.environment)}
-            for name, item in commands.items()
-            if isinstance(item, Command)
-        }
-    }
+def commands(query: Query) -> dict[str, Command]:
+    """What is run on the host, by the name of its fact. The answer takes as long as the slowest one (at most 30 s)."""
+    asked = {fact.name: fact.command(query) for fact in every()}
+    return {name: command for name, command in asked.items() if isinstance(command, Command)}
 
 
-def read(replies: Mapping[str, Any], query: Query, *, own: Iterable[int] = ()) -> Facts:
+def read(replies: Mapping[str, Reply], query: Query, *, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
     known = {fact.name: _read(fact, replies, query) for fact in every()}
     for fact in every():
@@ -75,7 +69,7 @@ def read(replies: Mapping[str, Any], query: Query, *, own: Iterable[int] = ()) -
     return Facts(known, frozenset(own))
 
 
-def _read(fact: Fact[T], replies: Mapping[str, Any], query: Query) -> T | Unknown:
+def _read(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Unknown:
     command = fact.command(query)
     if isinstance(command, Unknown):
         return command

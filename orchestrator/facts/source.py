@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -93,18 +93,54 @@ def parsed(parse: Callable[[Output], T | Unknown]) -> Callable[[Output | Unknown
 TIMED_OUT = 124
 
 
-def answer(value: Mapping[str, Any], *, by_line: bool = False) -> Output | Unknown:
-    """One answer of the program on the host, decoded; bytes that are not UTF-8 are replaced."""
-    if by_line and "timed_out" in value and value.get("stdout"):
-        whole, _, _ = _text(value["stdout"]).rpartition("\n")  # a line that was cut off says another thing
-        return Output(TIMED_OUT, f"{whole}\n", f"no answer within {value['timed_out']:g} s")
-    if "missing" in value:
-        return Unknown("no_such_program", f"{value['missing']} does not exist on the host")
-    if "refused" in value:
-        return Unknown("cannot_run", f"cannot be run: {value['refused']}")
-    if "timed_out" in value:
-        return Unknown("no_answer", f"no answer within {value['timed_out']:g} s")
-    return Output(value["rc"], _text(value["stdout"]), _text(value["stderr"]))
+@dataclass(frozen=True)
+class Printed:
+    """A command that ended: its exit status, and what it printed in base64."""
+
+    rc: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class NoProgram:
+    """The program that does not exist on the host."""
+
+    missing: str
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """Why a command could not be run, in one sentence."""
+
+    refused: str
+
+
+@dataclass(frozen=True)
+class OutOfTime:
+    """A command that was ended after so many seconds, and what it had printed by then in base64."""
+
+    timed_out: float
+    stdout: str = ""
+
+
+Reply = Printed | NoProgram | NotRun | OutOfTime
+"""What became of one command, as `on_host/programs/read_facts.py` answers."""
+
+
+def answer(reply: Reply, *, by_line: bool = False) -> Output | Unknown:
+    """What a reply says, decoded; bytes that are not UTF-8 are replaced."""
+    if isinstance(reply, NoProgram):
+        return Unknown("no_such_program", f"{reply.missing} does not exist on the host")
+    if isinstance(reply, NotRun):
+        return Unknown("cannot_run", f"cannot be run: {reply.refused}")
+    if isinstance(reply, Printed):
+        return Output(reply.rc, _text(reply.stdout), _text(reply.stderr))
+    why = f"no answer within {reply.timed_out:g} s"
+    if by_line and reply.stdout:
+        whole, _, _ = _text(reply.stdout).rpartition("\n")  # a line that was cut off says another thing
+        return Output(TIMED_OUT, f"{whole}\n", why)
+    return Unknown("no_answer", why)
 
 
 def _text(packed: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.facts.source import Reply
 from orchestrator.programs.inspect_checkpoint import InspectCheckpoint, Inspected
 from orchestrator.programs.observe import Observation, Observe
-from orchestrator.programs.read_facts import ReadFacts, Reply
+from orchestrator.programs.read_facts import ReadFacts
 from orchestrator.programs.request import Request, Value
 
 

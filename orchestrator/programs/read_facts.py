@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from orchestrator.programs.request import Request, Value
-
-
-class FactCommand(Value):
-    """An argument list, in which `~` is the home folder on the host, its limit in seconds, and what it is run with."""
-
-    argv: tuple[str, ...]
-    timeout: float
-    environment: Mapping[str, str] = {}
-
-
-Reply = Mapping[str, Any]
-"""{rc, stdout, stderr}, {missing}, {refused} or {timed_out, stdout}: `facts/source.py` reads it, which is shipped with no
-model."""
+from orchestrator.facts.source import Command, Reply
+from orchestrator.programs.request import Request
 
 
 class ReadFacts(Request[Mapping[str, Reply]]):
+    """The commands by the names of their facts, and what became of each."""
+
     program = "read_facts"
 
-    commands: Mapping[str, FactCommand]
+    commands: Mapping[str, Command]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.facts import engine, machine
 from orchestrator.facts.engine import InstalledEngine
-from orchestrator.facts.gather import Facts, questions, read
+from orchestrator.facts.gather import Facts, commands, read
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Query
 from orchestrator.hosts.host import Host
@@ -79,7 +79,7 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     request = Look(
         checkpoint=InspectCheckpoint(folder=playbook.folder, instance=playbook.instance),
         launch=question(playbook),
-        facts=ReadFacts.model_validate(questions(query)) if facts is None else None,
+        facts=ReadFacts(commands=commands(query)) if facts is None else None,
     )
     looked = ask(host, request, deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS)
     now, history = observed(looked.launch)

