@@ -12,7 +12,8 @@ from orchestrator.on_host.kinds.nohup import Nohup
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.launch import LaunchStep
 from tests.jobs import Answering, job
-from tests.steps.doing import plan
+from tests.steps.doing import do, plan
+from tests.steps.following import UNDER_WAY, followed
 
 
 class Other(Nohup):
@@ -43,3 +44,16 @@ def test_the_host_is_asked_for_the_kind(planned: Plan) -> None:
 
 def test_a_plan_asks_for_nohup() -> None:
     assert plan().launch_kind == "nohup"
+
+
+@pytest.mark.parametrize("trusted", [None, {"action": "consent", "commit": "c"}])
+def test_whose_code_it_runs_goes_on_record_before_it_is_started_and_followed(
+    trusted: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch, done = followed(monkeypatch), []
+    asked = job()
+    monkeypatch.setattr(type(asked), "record", lambda self, record: done.append(record))
+    monkeypatch.setattr(Server, "start", lambda self, plan: done.append("started") or UNDER_WAY)
+    assert do(LaunchStep(replace(plan(), trusted=trusted)), asked) == (None, 1)
+    assert done == [*([trusted] if trusted else []), "started"]
+    assert launch.asked == [(3, "new"), "let go"]
