@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.plan.change import Change
+from orchestrator.programs.download import Manifest
 from orchestrator.steps.discard import DiscardStep
 from tests.jobs import PATCHES, Answering, job
 from tests.steps.doing import do, plan
 from tests.surveys import WHOLE, survey
 
-FILES = {"a.safetensors": {"size": 5, "sha256": "s"}, "b.json": {"size": 6, "sha256": None}}
-FETCHED = survey(checkpoint=replace(WHOLE, manifest={"files": FILES}))
-KNOWN = {"a.safetensors": {"size": 5, "sha256": "s"}, "b.json": {"size": 6, "sha256": None}}
+FILES: dict[str, Any] = {"a.safetensors": {"size": 5, "sha256": "s"}, "b.json": {"size": 6, "sha256": None}}
+FETCHED = survey(checkpoint=replace(WHOLE, manifest=Manifest.model_validate({"files": FILES})))
 
 
 def step(*names: str) -> DiscardStep:
@@ -39,7 +40,7 @@ def test_the_files_that_the_remedy_names_are_compared_with_what_was_fetched(
     assert do(step(*names), job(host)) == (None, 1)
     ((program, request),) = host.asked
     assert (program, request["folder"]) == ("discard", WHOLE.folder)
-    assert request["files"] == {name: KNOWN[name] for name in hashed}
+    assert request["files"] == {name: FILES[name] for name in hashed}
 
 
 def test_files_that_are_sound_are_not_fetched_again() -> None:
