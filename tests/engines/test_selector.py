@@ -82,3 +82,21 @@ def test_a_refusal_without_a_backend_names_none(reasons: str) -> None:
     text = f"No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576). Reasons: {{{reasons}}}."
     found = selector.parse(text)
     assert found is not None and found.reasons == {}
+
+
+@pytest.mark.parametrize(
+    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
+)
+def test_in_brief_it_is_what_decides(refusal: dict[str, Any]) -> None:
+    brief = selector.brief(refusal["text"])
+    assert brief is not None
+    head, *rest = brief.split(" ... ")
+    assert head.endswith("No valid attention backend found for cuda")
+    assert all(word.startswith(("kv_cache_dtype=", "head_size=")) or ": [" in word for word in rest)
+    assert len(brief) < len(refusal["text"])
+    assert "compute capability" not in brief and "Config" not in brief
+
+
+@pytest.mark.parametrize("text", ["", "OddError: word " * 99, FORCED])
+def test_what_has_no_brief_form(text: str) -> None:
+    assert selector.brief(text) is None
