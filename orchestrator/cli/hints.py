@@ -33,6 +33,7 @@ AFTER: Forms = {
     "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
     "unreadable_log": "deploy diagnose FILE",
     "no_log_to_pack": "deploy diagnose FILE --bundle",
+    "facts_file": "deploy doctor --host HOST --save FILE",
     "explain_alone": "deploy logs PLAYBOOK --host HOST --explain",
     # the connection, and who works on the host
     "host_key_unknown": "{command} --accept-host-key {fingerprint}",

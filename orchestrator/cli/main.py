@@ -32,6 +32,7 @@ COMMANDS = {
     "stop": "stop the launch and clean what it left",
     "restart": "stop, then launch again",
     "verify": "check every shard of the checkpoint, without network",
+    "doctor": "check a host: GPUs, engine, disk, memory, links",
     "diagnose": "find the root cause in a log file",
     "list": "list playbooks or patches",
     "show": "show a playbook or a patch",

@@ -91,4 +91,4 @@ def parse(output: Output) -> Disk | Unknown:
     )
 
 
-FACT = Fact("disk", lambda query: command(query.folder), parsed(parse), by_line=True)
+FACT = Fact("disk", lambda query: command(query.folder), parsed(parse), Disk, by_line=True)

@@ -112,7 +112,10 @@ def _command(query: Query) -> Command | Unknown:
 
 
 FACT = Fact(
-    "engine", _command, lambda output, query: parse(output, query.engine_python or "", query.package.module)
+    "engine",
+    _command,
+    lambda output, query: parse(output, query.engine_python or "", query.package.module),
+    InstalledEngine,
 )
 
 

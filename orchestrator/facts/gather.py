@@ -55,7 +55,7 @@ class Facts:
 
 def commands(query: Query) -> dict[str, Command]:
     """What is run on the host, by the name of its fact. The answer takes as long as the slowest one (at most 30 s)."""
-    asked = {fact.name: fact.command(query) for fact in every()}
+    asked = {fact.name: command_of(fact, query) for fact in every()}
     return {name: command for name, command in asked.items() if isinstance(command, Command)}
 
 
@@ -69,8 +69,15 @@ def read(replies: Mapping[str, Reply], query: Query, *, own: Iterable[int] = ())
     return Facts(known, frozenset(own))
 
 
+def command_of(fact: Fact[T], query: Query) -> Command | Unknown:
+    """What tells this fact, or why it is not asked for."""
+    if fact.for_examination and not query.examined:
+        return Unknown("not_asked", "only an examination of the whole host asks for it")
+    return fact.command(query)
+
+
 def _read(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Unknown:
-    command = fact.command(query)
+    command = command_of(fact, query)
     if isinstance(command, Unknown):
         return command
     return fact.read(answer(replies[fact.name], by_line=fact.by_line), query)

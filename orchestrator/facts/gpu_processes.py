@@ -68,7 +68,7 @@ def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
     return tuple(processes)
 
 
-FACT = Fact("gpu_processes", plain(COMMAND), parsed(parse))
+FACT = Fact("gpu_processes", plain(COMMAND), parsed(parse), tuple[GpuProcess, ...])
 
 
 def _program(command: str) -> str:

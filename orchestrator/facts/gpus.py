@@ -184,7 +184,7 @@ def parse(output: Output) -> Gpus | Unknown:
     return Unknown("no_devices", reason)
 
 
-FACT = Fact("gpus", plain(COMMAND), parsed(parse))
+FACT = Fact("gpus", plain(COMMAND), parsed(parse), Gpus)
 
 
 def failure(output: Output) -> Unknown | None:

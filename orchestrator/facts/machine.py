@@ -138,7 +138,7 @@ def parse(output: Output) -> Machine | Unknown:
     )
 
 
-FACT = Fact("machine", plain(COMMAND), parsed(parse), by_line=True)
+FACT = Fact("machine", plain(COMMAND), parsed(parse), Machine, by_line=True)
 
 
 def _number(text: str | None) -> int | None:

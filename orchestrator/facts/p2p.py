@@ -23,4 +23,4 @@ def parse(output: Output) -> tuple[tuple[int, int, str], ...] | Unknown:
     return tuple(pair for pair in pairs if pair[2] != "OK")
 
 
-FACT = Fact("p2p", plain(COMMAND), parsed(parse))
+FACT = Fact("p2p", plain(COMMAND), parsed(parse), tuple[tuple[int, int, str], ...])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
@@ -67,19 +67,20 @@ def parse(output: Output) -> tuple[PciGpu, ...] | Unknown:
     return tuple(devices)
 
 
-FACT = Fact("pci", plain(COMMAND), parsed(parse), by_line=True)
+FACT = Fact("pci", plain(COMMAND), parsed(parse), tuple[PciGpu, ...], by_line=True)
 
 
-def listed(devices: Iterable[PciGpu], answering: int) -> str:
+def of_nvidia(devices: Iterable[PciGpu]) -> int:
+    """How many NVIDIA cards are this machine's own."""
+    return sum(device.vendor == "NVIDIA" and device.driver != "vfio-pci" for device in devices)
+
+
+def listed(devices: Sequence[PciGpu], answering: int) -> str:
     """What is on the bus, in words, beside so many NVIDIA cards that answer; "" where there is nothing more."""
-    free = [device for device in devices if device.driver != "vfio-pci"]
-    kinds = Counter(
-        device.vendor
-        for device in free
-        if device.vendor == "NVIDIA" or (device.compute and device.vendor in VENDORS.values())
+    others = Counter(
+        device.vendor for device in devices if device.compute and device.vendor in ("AMD", "Intel")
     )
-    missing = kinds["NVIDIA"] - answering
-    words = [f"{count} of {vendor}" for vendor, count in kinds.items() if vendor != "NVIDIA"]
-    if missing > 0:
-        words.insert(0, f"{kinds['NVIDIA']} of NVIDIA")
+    words = [f"{count} of {vendor}" for vendor, count in others.items()]
+    if (nvidia := of_nvidia(devices)) > answering:
+        words.insert(0, f"{nvidia} of NVIDIA")
     return f"on its PCI bus are GPUs: {', '.join(words)}" if words else ""

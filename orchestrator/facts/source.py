@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -64,6 +64,8 @@ class Query:
     package: Package = Package((), "")
     """The engine that is looked for there."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    examined: bool = False
+    """Whether the whole host is examined: what a launch need not know is asked too."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,14 @@ class Fact(Generic[T]):
     command: Callable[[Query], Command | Unknown]
     """What tells it, or why it is not asked for."""
     read: Callable[[Output | Unknown, Query], T | Unknown]
+    form: Any
+    """The type of what is read, by which one that was saved is read again."""
     by_line: bool = False
     """Whether its lines stand each by itself, so that what was said before the time was over counts."""
     beside: Callable[[T, Mapping[str, object]], T | Unknown] | None = None
     """Judges it once more by the other facts, by name."""
+    for_examination: bool = False
+    """Whether only an examination asks for it: it would keep a launch waiting, and no plan needs it."""
 
 
 def plain(command: Command) -> Callable[[Query], Command]:

@@ -101,7 +101,7 @@ def _of_the_same_host(links: Topology, known: Mapping[str, object]) -> Topology 
     )
 
 
-FACT = Fact("topology", plain(COMMAND), parsed(parse), beside=_of_the_same_host)
+FACT = Fact("topology", plain(COMMAND), parsed(parse), Topology, beside=_of_the_same_host)
 
 
 def square(text: str) -> tuple[tuple[str, ...], ...] | Unknown:

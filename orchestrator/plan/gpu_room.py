@@ -188,11 +188,12 @@ def holders(processes: Iterable[GpuProcess]) -> list[str]:
     by_pid: dict[int, list[GpuProcess]] = {}
     for process in processes:
         by_pid.setdefault(process.pid, []).append(process)
-    listed = [_holder(same) for same in by_pid.values()]
+    listed = [holder(same) for same in by_pid.values()]
     return [*listed[:NAMED], *([f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else [])]
 
 
-def _holder(same: Sequence[GpuProcess]) -> str:
+def holder(same: Sequence[GpuProcess]) -> str:
+    """One process by what it holds on each card, at least one."""
     first = same[0]
     program, blank, arguments = (first.command or first.name or "").partition(" ")
     command = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")

@@ -71,11 +71,16 @@ class Survey:
         return installed if isinstance(installed, InstalledEngine) else None
 
 
-def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
-    """Read everything in one round trip, but for the facts where they are known; changes nothing."""
+def query_of(playbook: Playbook) -> Query:
+    """What the host is asked for this playbook; the engine with its environment, but for secrets."""
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-    query = Query(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
+    return Query(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
+
+
+def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
+    """Read everything in one round trip, but for the facts where they are known; changes nothing."""
+    query = query_of(playbook)
     request = Look(
         checkpoint=InspectCheckpoint(folder=playbook.folder, instance=playbook.instance),
         launch=question(playbook),

@@ -51,7 +51,7 @@ def test_each_fact_goes_by_the_name_of_its_file() -> None:
 MINE = """
 from orchestrator.facts.source import Command, Fact, parsed, plain
 
-FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda output: output.out.strip()))
+FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda output: output.out.strip()), str)
 """
 
 

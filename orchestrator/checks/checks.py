@@ -1,0 +1,22 @@
+"""Which checks are there, in the order in which they are shown?"""
+
+from __future__ import annotations
+
+from orchestrator.checks import disk, engine, gpu_memory, gpus, links, machine
+from orchestrator.checks.check import Check, Grade
+from orchestrator.facts.gather import Facts
+
+SUBJECTS = (gpus, gpu_memory, links, engine, disk, machine)
+"""What an engine needs first comes first."""
+WORST_FIRST: tuple[Grade, ...] = ("fail", "warn", "unknown", "pass")
+
+
+def checks(facts: Facts) -> tuple[Check, ...]:
+    """Every check of a host."""
+    return tuple(check for subject in SUBJECTS for check in subject.check(facts))
+
+
+def verdict(listed: tuple[Check, ...]) -> Grade:
+    """The worst of them; nothing checked is nothing known."""
+    verdicts = {check.verdict for check in listed}
+    return next((word for word in WORST_FIRST if word in verdicts), "unknown")

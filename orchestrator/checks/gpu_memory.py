@@ -1,0 +1,44 @@
+"""Who holds the memory of the GPUs?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.checks.check import Check, not_known
+from orchestrator.facts import gpu_processes
+from orchestrator.facts.gather import Facts
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpu
+from orchestrator.facts.source import Unknown
+from orchestrator.plan.gpu_room import LITTLE_MIB, holder
+
+SUBJECT = "GPU memory"
+
+
+def check(facts: Facts) -> Iterator[Check]:
+    """Each process that computes on a GPU, and memory of which nobody is listed as the holder."""
+    cards, processes = facts.cards, facts.of(gpu_processes.FACT)
+    if not cards:
+        return
+    if isinstance(processes, Unknown):
+        yield from not_known(SUBJECT, processes)
+        return
+    numbers = {card.uuid: card.index for card in cards}
+    for pid in dict.fromkeys(process.pid for process in processes):
+        same = [process for process in processes if process.pid == pid]
+        where = ", ".join(
+            f"GPU{numbers[process.gpu_uuid]}" for process in same if process.gpu_uuid in numbers
+        )
+        yield Check(SUBJECT, "warn", f"{where}: {holder(same)}" if where else holder(same))
+    hidden = [(card, mib) for card in cards if (mib := _hidden(card, processes)) > LITTLE_MIB]
+    for card, mib in hidden:
+        words = f"GPU{card.index}: {mib:,} MiB are held by what cannot be seen from here"
+        yield Check(SUBJECT, "warn", words, "sudo fuser -v /dev/nvidia*")
+    if not processes and not hidden:
+        yield Check(SUBJECT, "pass", "nobody computes on a GPU")
+
+
+def _hidden(card: Gpu, processes: Sequence[GpuProcess]) -> int:
+    """MiB in use beyond what the listed processes hold; 0 where one of them does not tell."""
+    held = [process.memory_mib for process in processes if process.gpu_uuid == card.uuid]
+    return 0 if None in held else (card.memory_used_mib or 0) - sum(mib or 0 for mib in held)

@@ -1,0 +1,66 @@
+"""Are the GPUs there, and can each be used?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from orchestrator.checks.check import Check
+from orchestrator.facts import gpus, pci
+from orchestrator.facts.gather import Facts
+from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.source import Unknown
+
+SUBJECT = "GPUs"
+MENDS = {
+    "no_nvidia_smi": "sudo ubuntu-drivers install --gpgpu    (or your system's driver package)",
+    "driver_not_loaded": "sudo modprobe nvidia && nvidia-smi",
+    "driver_mismatch": "sudo reboot",
+    "nvml_permissions": "ls -l /dev/nvidia*    (in a container: start it with --gpus all)",
+    "nvml_unknown": "ls -l /dev/nvidia*    (in a container: start it again)",
+    "no_devices": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
+    "no_answer": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
+}
+
+
+def check(facts: Facts) -> Iterator[Check]:
+    """Every card that cannot be used or is in doubt, and the others in one line."""
+    read, devices = facts.of(gpus.FACT), facts.of(pci.FACT)
+    on_bus = () if isinstance(devices, Unknown) else devices
+    if isinstance(read, Unknown):
+        if read.code != "not_asked":
+            yield _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
+        return
+    yield from _listed(read)
+    for problem in read.problems:
+        yield Check(SUBJECT, "warn", f"nvidia-smi says besides: {problem}")
+    nvidia = pci.of_nvidia(on_bus)
+    if nvidia > len(read.gpus):
+        words = (
+            f"{nvidia} are on the PCI bus, {len(read.gpus)} answer (a container has only what it was given)"
+        )
+        yield Check(SUBJECT, "warn", words, MENDS["no_devices"])
+
+
+def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
+    if read.code == "no_nvidia_smi" and not listed and bus_known:
+        return Check(SUBJECT, "pass", "none on the PCI bus: only an engine built for CPUs starts here")
+    if read.code == "no_nvidia_smi" and "NVIDIA" not in listed:
+        return Check(SUBJECT, "unknown", f"no NVIDIA GPU; {listed}" if listed else read.reason)
+    return Check(SUBJECT, "fail", "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
+
+
+def _listed(read: Gpus) -> Iterator[Check]:
+    sound = [card for card in read.gpus if not card.unusable and not card.doubts]
+    kinds = Counter((card.name, card.memory_mib, card.driver) for card in sound)
+    for (name, mib, driver), count in kinds.items():
+        size = "memory shared with the CPU" if mib is None else f"{mib / 1024:.1f} GiB each"
+        yield Check(SUBJECT, "pass", f"{count} x {name}, {size}, driver {driver or 'not known'}")
+    for card in read.gpus:
+        if card.unusable:
+            yield Check(SUBJECT, "fail", f"GPU{card.index} {card.unusable}", card.mend)
+        elif card.doubts:
+            yield Check(SUBJECT, "warn", f"GPU{card.index}: {'; '.join(card.doubts)}", card.mend)
+        if card.mig == "Enabled":
+            words = f"GPU{card.index} is cut up (MIG): tensor parallelism over whole cards is not possible"
+            yield Check(SUBJECT, "warn", words, f"sudo nvidia-smi -i {card.index} -mig 0")

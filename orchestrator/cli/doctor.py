@@ -1,0 +1,176 @@
+"""`deploy doctor --host H`: what on this host would keep an engine from starting?"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from orchestrator.cli import complete
+from orchestrator.cli.options import FOLDER, SharedOptions
+
+if TYPE_CHECKING:
+    from orchestrator.base.events import Display
+    from orchestrator.facts.saved import Saved
+    from orchestrator.facts.source import Query
+
+REFUSED = 4
+
+
+@click.command(epilog="Example:  deploy doctor --host 10.1.230.174 --save gpu7.json")
+@click.argument("playbook", required=False, shell_complete=complete.playbooks)
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="HOST",
+    shell_complete=complete.hosts,
+    help="alias, user@host:port, or local; several times = side by side",
+)
+@click.option(
+    "--facts", metavar="FILE", shell_complete=complete.files, help="check what --save wrote, without a host"
+)
+@click.option("--save", metavar="FILE", shell_complete=complete.files, help="write the facts as JSON")
+@click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key")
+@click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable")
+@click.option(
+    "--ssh-config", "-F", metavar="FILE", shell_complete=complete.files, help="instead of ~/.ssh/config"
+)
+@click.option(
+    "--accept-host-key",
+    "accept_host_keys",
+    multiple=True,
+    metavar="SHA256:...",
+    help="trust this unknown host key, and remember it",
+)
+@click.option("--json", is_flag=True, help="one JSON object a host on standard output")
+@click.option("-v", "--verbose", is_flag=True, help="show where an error came from")
+def doctor(facts: str | None, save: str | None, **given: Any) -> int:
+    """Check a host: GPUs, engine, disk, memory, links; changes nothing.
+
+    With a playbook its own Python, folder and environment are asked. Each check says pass, warn, fail or not known,
+    and the command on the host that mends it. Leaves with 4 where something would keep an engine from starting.
+    """
+    from orchestrator.base.errors import UsageError
+
+    options = SharedOptions(
+        patches=(), engine_args=(), model_dir=None, name=None, engine_version=None, **given
+    )
+    if bool(options.hosts) == bool(facts):
+        raise UsageError("invalid_option", "doctor takes --host HOST, or --facts FILE", verb="doctor")
+    if save and len(options.hosts) != 1:
+        raise UsageError("invalid_option", "--save takes the facts of one --host", verb="doctor")
+    if facts:
+        return _show(_saved(facts), options)
+    return _examine(options, save)
+
+
+def _saved(name: str) -> Saved:
+    from orchestrator.base.errors import UsageError
+    from orchestrator.facts import saved
+
+    try:
+        text = Path(name).read_text()
+    except (OSError, ValueError) as error:
+        raise UsageError("facts_file", f"{name} cannot be read: {error}") from None
+    return saved.read(text, name)
+
+
+def _examine(options: SharedOptions, save: str | None) -> int:
+    """Every host side by side; a host that cannot be reached takes no other with it."""
+    from orchestrator.base.errors import DeployError
+    from orchestrator.cli.main import tell
+    from orchestrator.report.choose import display
+
+    query = _query(options)
+    several = len(options.hosts) > 1
+
+    def examined(name: str) -> Saved | DeployError:
+        try:
+            return _read(name, options, query, shown)
+        except DeployError as error:
+            if not several:
+                raise
+            return error
+
+    with display(sys.stderr, as_json=False, several_hosts=several) as shown, ThreadPoolExecutor() as pool:
+        answers = list(pool.map(examined, options.hosts))
+    codes = []
+    for name, answer in zip(options.hosts, answers, strict=True):
+        if isinstance(answer, DeployError):
+            tell(answer, as_json=options.json, host=name)
+            codes.append(answer.exit_code)
+            continue
+        if save:
+            _write(save, answer)
+        codes.append(_show(answer, options))
+    return max(codes)
+
+
+def _query(options: SharedOptions) -> Query:
+    """What the playbook asks of a host; without one the home folder, and no Python by name."""
+    from orchestrator.engines import registry
+    from orchestrator.facts.source import Query
+
+    if not options.playbook:
+        return Query("~", package=registry.get(registry.USUAL).package)
+    from orchestrator.cli.session import find_playbook
+    from orchestrator.survey.survey import query_of
+
+    return query_of(find_playbook(options))
+
+
+def _read(name: str, options: SharedOptions, query: Query, shown: Display) -> Saved:
+    from datetime import datetime, timezone
+
+    from orchestrator.base.events import Report
+    from orchestrator.cli.session import CONNECT_SECONDS
+    from orchestrator.facts.saved import Saved
+    from orchestrator.hosts.connect import open_host
+    from orchestrator.survey.examination import EXAMINATION_SECONDS, examine
+
+    report = Report(shown, name)
+    with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
+        opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
+    with opened as host:
+        host.other_python = query.engine_python
+        with report.wait("look at", "everything that a launch depends on", limit=EXAMINATION_SECONDS):
+            facts = examine(host, query)
+    return Saved(name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
+
+
+def _show(saved: Saved, options: SharedOptions) -> int:
+    from dataclasses import asdict
+
+    from orchestrator.checks.checks import checks, verdict
+    from orchestrator.facts.saved import as_json
+    from orchestrator.report.checks_text import check_lines
+    from orchestrator.report.choose import width_of, write
+    from orchestrator.report.json_lines import json_line
+
+    listed = checks(saved.facts)
+    worst = verdict(listed)
+    if options.json:
+        judged = {"verdict": worst, "checks": list(map(asdict, listed))}
+        click.echo(json_line({**as_json(saved), **judged}))
+    else:
+        write(check_lines(saved.host, listed, width_of(sys.stdout)), sys.stdout)
+    return REFUSED if worst == "fail" else 0
+
+
+def _write(name: str, saved: Saved) -> None:
+    """For its owner alone: command lines and names of users are in it."""
+    from orchestrator.base.errors import UsageError
+    from orchestrator.facts.saved import as_json
+    from orchestrator.report.json_lines import json_line
+
+    try:
+        with os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(json_line(as_json(saved)) + "\n")
+    except (OSError, ValueError) as error:
+        raise UsageError("facts_file", f"{name} cannot be written: {error}") from None

@@ -1,0 +1,62 @@
+"""`deploy doctor` against a real sshd, and over a file of facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+from tests.deployments import Case
+
+
+def test_a_host_is_examined_and_its_facts_are_saved(case: Case, tmp_path: Path) -> None:
+    file = tmp_path / "facts.json"
+    answer = case.deploy("doctor", "PLAYBOOK", "--save", str(file))
+    assert answer.code == 0, answer.out + answer.err
+    first, *lines = answer.out.splitlines()
+    assert first.startswith(case.server.alias) and "pass" in first
+    shown = " ".join(" ".join(lines).split())
+    assert "8 x NVIDIA RTX PRO 6000 Blackwell Server Edition, 95.6 GiB each" in shown
+    assert "vllm 0.16.0 in" in shown
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert json.loads(file.read_text())["version"] == 1
+
+
+def test_json_holds_checks_and_facts_and_can_be_checked_again(
+    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case.content["engine"] = {"python": "~/nothing/bin/python3"}
+    case.write()
+    answer = case.deploy("doctor", "PLAYBOOK", "--json")
+    assert answer.code == 4
+    value = json.loads(answer.out)
+    assert (value["host"], value["verdict"]) == (case.server.alias, "fail")
+    assert [check["subject"] for check in value["checks"] if check["verdict"] == "fail"] == ["engine"]
+    file = tmp_path / "facts.json"
+    file.write_text(answer.out)
+    assert run(["doctor", "--facts", str(file), "--json"]) == 4
+    again = json.loads(capsys.readouterr().out)
+    assert again == value
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--host", "a", "--facts", "f"],
+        ["--host", "a", "--host", "b", "--save", "f"],
+        ["--facts", "nowhere"],
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: list[str]) -> None:
+    assert run(["doctor", *words]) == 2
+
+
+def test_a_host_that_is_not_there_takes_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["doctor", "--host", "local", "--host", "127.0.0.1:1"])
+    shown = capsys.readouterr()
+    assert code >= 3
+    assert shown.out.startswith("local: ")
+    assert "127.0.0.1" in shown.err
