@@ -41,7 +41,7 @@ class Left:
         return [json.loads(line) for line in self.out.splitlines()]
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        return [one for one in self.events if one["event"] == event]
+        return [record for record in self.events if record["event"] == event]
 
 
 CATALOGUES = Path(tempfile.gettempdir()) / f"deploy-tests-{os.getuid()}-catalogues"
@@ -92,5 +92,5 @@ class Deploy:
 
 def held_in_shm(members: Iterable[Mapping[str, Any]]) -> set[str]:
     """Names in /dev/shm that these processes have mapped."""
-    maps = "".join(Path(f"/proc/{one['pid']}/maps").read_text() for one in members)
+    maps = "".join(Path(f"/proc/{member['pid']}/maps").read_text() for member in members)
     return set(re.findall(r"/dev/shm/(\S+)", maps))

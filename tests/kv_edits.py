@@ -18,6 +18,10 @@ PATCHES = {patch.id: patch for patch in catalogue.load([shipped("patches")])}
 def plan_edits(files: Mapping[str, bytes], patch: str = "fp8-kv-mla") -> Edits:
     """Raises CheckpointError as planning does; nothing to do gives no edits."""
     document(files, CONFIG)
-    found = ways(PATCHES[patch], Known(documents=documents(files)))
-    change = worked_out(found[0], PATCHES[patch], why="forced", evidence="", configs=files) if found else None
+    proposed = ways(PATCHES[patch], Known(documents=documents(files)))
+    change = (
+        worked_out(proposed[0], PATCHES[patch], why="forced", evidence="", configs=files)
+        if proposed
+        else None
+    )
     return (change.edits if change else None) or Edits((), {}, {})

@@ -122,11 +122,11 @@ class Sshd:
 
 
 def _sshd_children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     for child in map(int, _proc(f"{pid}/task/{pid}/children").split()):
         if _proc(f"{child}/comm").startswith("sshd"):
-            found += [child, *_sshd_children(child)]
-    return found
+            children += [child, *_sshd_children(child)]
+    return children
 
 
 def _proc(name: str) -> str:

@@ -112,8 +112,8 @@ class Run:
         return self._out.read_text(errors="replace") if self._out.exists() else ""
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        told = [json.loads(line) for line in self.text.splitlines() if line.startswith("{")]
-        return [one for one in told if one["event"] == event]
+        events = [json.loads(line) for line in self.text.splitlines() if line.startswith("{")]
+        return [record for record in events if record["event"] == event]
 
 
 def close_connections(case: Case) -> None:
@@ -132,9 +132,9 @@ def _deploy(arguments: list[str], environment: dict[str, str], out: str, moments
     os.setsid()
     os.environ.clear()
     os.environ.update(environment)
-    told = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(told, 1)
-    os.dup2(told, 2)
+    output = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
     sys.argv = ["deploy", *arguments]
     left = list(moments)
     show = json_lines.JsonLines.show
@@ -214,8 +214,8 @@ class Pauses:
         """The program that stands at its moment."""
         if not self._paused.exists():
             return None
-        found = int(self._paused.read_text())
-        return found if state(found) == "T" else None
+        pid = int(self._paused.read_text())
+        return pid if state(pid) == "T" else None
 
     def clear(self) -> None:
         """Nothing is asked for, and whatever stands still goes on."""

@@ -62,18 +62,18 @@ def speaking_server(speaking: stand_in.StandIn) -> Iterator[Sshd]:
 
 def written(folder: Path) -> str:
     """All that is in the files below a folder, bundles unpacked, logs of launches left out."""
-    found = []
+    texts = []
     for path in folder.rglob("*"):
         if path.is_symlink() or not path.is_file() or path.name == "vllm.log":
             continue
-        found.append(f"{path.name}\n")
+        texts.append(f"{path.name}\n")
         if path.name.endswith(".tar.gz"):
             with tarfile.open(path) as bundle:
                 members = [bundle.extractfile(member) or io.BytesIO() for member in bundle]
-                found += [member.read().decode(errors="replace") for member in members]
+                texts += [member.read().decode(errors="replace") for member in members]
         else:
-            found.append(path.read_bytes().decode(errors="replace"))
-    return "".join(found)
+            texts.append(path.read_bytes().decode(errors="replace"))
+    return "".join(texts)
 
 
 def require_none(what: str, text: str) -> None:

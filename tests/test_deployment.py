@@ -40,7 +40,7 @@ def test_the_story(case: Case, repositories: Path) -> None:
 
     again = case.deploy("PLAYBOOK", "--json")
     assert again.code == 0
-    assert [one["changed"] for one in again.of("result")] == [False]
+    assert [result["changed"] for result in again.of("result")] == [False]
     assert [record["launch"] for record in case.journal() if record["action"] == "launch"] == [1, 2]
 
     assert case.deploy("revert", "PLAYBOOK").code == 0
@@ -60,7 +60,7 @@ def test_the_story(case: Case, repositories: Path) -> None:
 def test_the_story_of_a_plain_user(plain_case: Case, repositories: Path) -> None:
     left = plain_case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
-    assert [one["patch"] for one in left.of("finding")] == ["fp8-kv-mla"]
+    assert [finding["patch"] for finding in left.of("finding")] == ["fp8-kv-mla"]
     assert (plain_case.checkpoint / "config.json").stat().st_uid == plain_case.checkpoint.stat().st_uid != 0
     assert plain_case.hub.requests == []
     assert plain_case.deploy("revert", "PLAYBOOK").code == 0
@@ -154,7 +154,7 @@ def test_remediate_alone_repairs_what_a_run_left_and_never_downloads(case: Case)
     left = case.deploy("remediate", "PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
     assert len(case.hub.requests) == before
-    assert [one["patch"] for one in left.of("finding")] == ["fp8-kv-mla"]
+    assert [finding["patch"] for finding in left.of("finding")] == ["fp8-kv-mla"]
 
 
 def test_a_patch_that_was_applied_after_the_failure_is_tried_before_it_is_judged(case: Case) -> None:
@@ -178,7 +178,7 @@ def test_restart_stops_nothing_that_it_could_not_start_again(case: Case) -> None
     assert json.loads(case.deploy("status", "PLAYBOOK", "--json").out)["state"] == "healthy"
     asked = case.deploy("PLAYBOOK", "--set", f"port={free_port()}", "--json")
     assert asked.code == 0
-    assert [one["changed"] for one in asked.of("result")] == [False]
+    assert [result["changed"] for result in asked.of("result")] == [False]
     assert "--port is" in asked.of("warning")[0]["text"]
 
 
@@ -191,7 +191,7 @@ def test_a_broken_config_is_fetched_again_and_an_edited_one_stays(case: Case, re
     assert left.code == 0, left.out + left.err
     assert json.loads(case.config())["model_type"] == "deepseek_v3"
     assert case.config("generation_config.json") == edited
-    assert ["generation_config.json"] in [one.get("kept") for one in left.of("warning")]
+    assert ["generation_config.json"] in [warning.get("kept") for warning in left.of("warning")]
 
 
 def test_each_folder_is_reverted_with_its_own_bytes(case: Case, repositories: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _read_by_programs(tree: ast.Module) -> Iterator[str]:
 
 def _words(file: Path) -> set[str]:
     texts = _read_by_programs(ast.parse(file.read_text(encoding="utf-8")))
-    return {found[0].lower() for text in texts for found in WORDS.finditer(text)}
+    return {match[0].lower() for text in texts for match in WORDS.finditer(text)}
 
 
 def test_nothing_else_knows_what_is_an_engines() -> None:
@@ -75,7 +75,7 @@ def test_nothing_else_knows_what_is_an_engines() -> None:
 def test_what_vllm_says_of_itself_would_be_noticed() -> None:
     vllm = registry.get("vllm")
     caches = [place.below for places in vllm.footprint.caches[:3] for place in places]
-    said = [vllm.kind, vllm.key, vllm.patience or "", vllm.log_name, vllm.footprint.called, *caches]
-    assert [text for text in said if not WORDS.search(text)] == []
+    texts = [vllm.kind, vllm.key, vllm.patience or "", vllm.log_name, vllm.footprint.called, *caches]
+    assert [text for text in texts if not WORDS.search(text)] == []
     assert _words(PACKAGE / "engines/vllm/log/failures.py") >= {"workerproc", "enginecore"}
     assert _words(PACKAGE / "engines/vllm/options.py") >= {"kv-cache-dtype", "tensor-parallel-size"}

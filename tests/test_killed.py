@@ -17,17 +17,17 @@ from tests.waiting import PATIENCE_SECONDS, eventually, running
 
 
 def status(case: Case) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
-    return told
+    answer: dict[str, Any] = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
+    return answer
 
 
 def lives(pid: int) -> bool:
-    one = procs.process(pid)
-    return one is not None and one.alive
+    process = procs.process(pid)
+    return process is not None and process.alive
 
 
 def children(pid: int) -> list[int]:
-    return [one.pid for one in procs.processes().values() if one.parent == pid and one.alive]
+    return [process.pid for process in procs.processes().values() if process.parent == pid and process.alive]
 
 
 @pytest.mark.parametrize("verb", ["up", "remediate"])
@@ -37,7 +37,7 @@ def test_healed_by(case: Case, verb: str) -> None:
     before = status(case)
     os.kill(before["listener"]["pid"], signal.SIGKILL)
     eventually(lambda: (case.state / "launches/1/exit").exists())
-    orphans = [one["pid"] for one in before["members"] if lives(one["pid"])]
+    orphans = [member["pid"] for member in before["members"] if lives(member["pid"])]
     assert len(orphans) >= 9  # EngineCore and eight ranks
     assert b"Killed" not in (case.state / "launches/1/vllm.log").read_bytes()
     left = case.deploy(verb, "PLAYBOOK", "--json")
@@ -64,16 +64,16 @@ def test_a_server_that_is_killed_again_is_given_up_and_what_lives_is_named(case:
         out, err = run.communicate(timeout=PATIENCE_SECONDS)
     assert run.returncode == 7, out + err
     events = [json.loads(line) for line in out.splitlines()]
-    first, second = [one["panel"] for one in events if one["event"] == "finding"]
+    first, second = [record["panel"] for record in events if record["event"] == "finding"]
     assert "launched once more" in first["remedy"]
     assert "nobody knows by whom" in first["host"]
     assert "nobody knows by whom" in second["host"] and not second["remedy"]
-    (error,) = [one for one in events if one["event"] == "error"]
-    named = {one["pid"]: one["name"] for one in error["left"]["processes"]}
+    (error,) = [record for record in events if record["event"] == "error"]
+    named = {process["pid"]: process["name"] for process in error["left"]["processes"]}
     assert error["left"]["launch"] == 2 and not error["left"]["supervised"]
     assert len(named) == 9 and all(map(lives, named))
     assert error["left"]["stop"].startswith("deploy stop ")
-    assert {one["pid"] for one in status(case)["members"]} == set(named)
+    assert {member["pid"] for member in status(case)["members"]} == set(named)
 
 
 def server_with_workers(case: Case, launch: int) -> int:
@@ -100,8 +100,8 @@ def test_a_person_reads_what_lives_on(case: Case) -> None:
     lines = left.err.splitlines()
     alive = next(number for number, line in enumerate(lines) if line.startswith("  alive: "))
     assert lines[alive].startswith("  alive: launch 1 goes on with 10 processes: pid ")
-    told = " ".join(" ".join(lines[alive:]).split())
-    assert "VLLM::EngineCor" in told and ", and 4 more" in told
+    text = " ".join(" ".join(lines[alive:]).split())
+    assert "VLLM::EngineCor" in text and ", and 4 more" in text
     assert any(line.startswith("  end it: deploy stop ") for line in lines)
     assert all(len(line) <= 80 for line in lines if not line.startswith(("  end it:", "  next:")))
 

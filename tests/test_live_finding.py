@@ -50,12 +50,12 @@ def test_an_engine_that_failed_and_lingers_is_not_waited_for(
     case = changed("core", ending, ending.replace("os._exit(1)", "time.sleep(FOREVER)"))
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
-    order = [one for one in left.events if one.get("finding") or one["event"] == "finding"]
-    assert [one["event"] for one in order] == ["progress", "finding"]
+    order = [event for event in left.events if event.get("finding") or event["event"] == "finding"]
+    assert [event["event"] for event in order] == ["progress", "finding"]
     assert order[0]["finding"] == order[1]["patch"] == "fp8-kv-mla"
     assert order[0]["process"] == "Worker_TP4"
-    ended = [one for one in left.of("step") if one["step"] == "launch 1" and "seconds" in one]
-    assert [one["text"] for one in ended] == ["the engine failed and did not end by itself"]
+    ended = [step for step in left.of("step") if step["step"] == "launch 1" and "seconds" in step]
+    assert [step["text"] for step in ended] == ["the engine failed and did not end by itself"]
     results = [record["result"] for record in case.journal() if record["action"] == "outcome"]
     assert results == ["failed", "healthy"]
 
@@ -81,7 +81,7 @@ def test_a_failure_that_is_survived_is_not_acted_upon(
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
     # Its line races with the word that the engine is ready: it may be told, and more may not happen.
-    assert {one["finding"] for one in left.of("progress") if one.get("finding")} <= {"fp8-kv-mla"}
+    assert {event["finding"] for event in left.of("progress") if event.get("finding")} <= {"fp8-kv-mla"}
     assert left.of("finding") == []
     assert case.actions() == ["launch", "outcome"]
 
@@ -100,9 +100,9 @@ def test_a_launch_that_stands_still_is_repaired_like_any_other(
     monkeypatch.setattr(Progress, "idle_seconds", property(idle))
     left = case.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
-    (found,) = left.of("finding")
-    assert (found["patch"], found["diagnosis"]["verdict"]) == ("hang-nccl-start", "hang")
-    ended = [one for one in left.of("step") if one["step"] == "launch 1" and "seconds" in one]
+    (finding,) = left.of("finding")
+    assert (finding["patch"], finding["diagnosis"]["verdict"]) == ("hang-nccl-start", "hang")
+    ended = [step for step in left.of("step") if step["step"] == "launch 1" and "seconds" in step]
     assert "stands still" in ended[0]["text"]
     assert case.journal()[-1]["result"] == "healthy"
 

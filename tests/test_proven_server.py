@@ -87,7 +87,7 @@ def log_of(case: Case) -> Path:
 
 
 def pids(case: Case) -> list[int]:
-    return [one.pid for one in launches.members(launch_of(case), launches.table())]
+    return [member.pid for member in launches.members(launch_of(case), launches.table())]
 
 
 def meanwhile(case: Case, verb: str, act: Callable[[], None], *options: str) -> Left:
@@ -121,9 +121,9 @@ def test_a_server_that_stands_still_for_a_while_is_waited_for(healthy: Case, sto
     (result,) = left.of("result")
     assert (result["healthy"], result["changed"]) == (True, False)
     assert (pids(healthy), healthy.actions()) == (before, done)
-    (told,) = [one for one in left.of("warning") if "does not answer" in one["text"]]
-    assert "Nothing is ended unless 3 completions fail over 3m00s" in told["text"]
-    assert [one["error"] for one in left.of("progress") if one["step"] == "answer"]
+    (warning,) = [record for record in left.of("warning") if "does not answer" in record["text"]]
+    assert "Nothing is ended unless 3 completions fail over 3m00s" in warning["text"]
+    assert [event["error"] for event in left.of("progress") if event["step"] == "answer"]
 
 
 def test_a_launch_that_no_run_saw_become_healthy_is_spared_as_well(healthy: Case, stopped: int) -> None:
@@ -221,7 +221,7 @@ def test_the_start_of_a_server_that_was_proven_explains_no_end_of_it(healthy: Ca
     done, config = healthy.actions(), healthy.config()
     launch.log.write_bytes(log)
     members = launches.members(launch, launches.table())
-    engine = next(one.pid for one in members if "EngineCor" in procs.name(one))
+    engine = next(member.pid for member in members if "EngineCor" in procs.name(member))
     os.kill(engine, signal.SIGKILL)
     eventually(lambda: launch.exit_code() == 1)
     left = healthy.deploy("PLAYBOOK", "--json")

@@ -95,7 +95,7 @@ class Site:
         """The names of its processes by pid."""
         members = self.status()["members"]
         assert isinstance(members, list)
-        return {one["pid"]: one["name"] for one in members}
+        return {member["pid"]: member["name"] for member in members}
 
     def log(self) -> str:
         log = self.status()["log"]
@@ -134,8 +134,8 @@ class Foreign:
 
 def lives(pid: int) -> bool:
     """A zombie that its parent has not reaped yet is dead."""
-    one = procs.process(pid)
-    return one is not None and one.alive
+    process = procs.process(pid)
+    return process is not None and process.alive
 
 
 @pytest.fixture(scope="module")
@@ -161,7 +161,7 @@ def test_refused_diagnosed_patched_healthy(site: Site, foreign: Foreign) -> None
     findings = left.of("finding")
     if not findings:
         pytest.skip("FP8 KV happens to work on this processor's MLA backend")
-    assert [one["patch"] for one in findings] == ["fp8-kv-mla"]
+    assert [finding["patch"] for finding in findings] == ["fp8-kv-mla"]
     assert "Engine core initialization failed" not in findings[0]["diagnosis"]["root_cause"]["text"]
     launches = [(record["launch"], record["result"]) for record in site.journal("outcome")]
     assert launches == [(1, "failed"), (2, "healthy")]
@@ -177,7 +177,7 @@ def test_a_second_run_changes_nothing(site: Site) -> None:
     before = len(site.hub.requests)
     left = site.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
-    assert [one["changed"] for one in left.of("result")] == [False]
+    assert [result["changed"] for result in left.of("result")] == [False]
     assert len(site.journal("launch")) == 2
     assert len(site.hub.requests) == before
 
@@ -205,7 +205,7 @@ def test_what_clients_write_and_a_pause_of_20_seconds_change_nothing(site: Site,
         left = site.deploy(*verb, "PLAYBOOK", "--json")
         going_on.join()
         assert left.code == 0, left.out[-6000:] + left.err
-        assert [one["changed"] for one in left.of("result")] == [False]
+        assert [result["changed"] for result in left.of("result")] == [False]
         assert site.members() == before
     assert len(site.journal("launch")) == launches
     assert site.completes()
@@ -242,12 +242,14 @@ def test_stop_leaves_no_process_and_no_shared_memory(site: Site, foreign: Foreig
     assert held
     left = site.deploy("stop", "PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
-    assert not any(lives(one["pid"]) for one in members)
+    assert not any(lives(member["pid"]) for member in members)
     assert foreign.untouched()
     assert not held & set(os.listdir("/dev/shm"))
     (cleaned,) = [step for step in left.of("step") if step["step"] == "clean" and step["state"] == "ok"]
     assert [
-        one for one in cleaned["shm_kept"] if "mapped" not in one["reason"] and "older" not in one["reason"]
+        entry
+        for entry in cleaned["shm_kept"]
+        if "mapped" not in entry["reason"] and "older" not in entry["reason"]
     ] == []
     assert site.status()["state"] == "stopped"
 

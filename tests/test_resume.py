@@ -73,14 +73,14 @@ class Struck:
 
     def sessions(self) -> set[int]:
         """The sessions of living processes whose command line names the checkpoint: one for each engine."""
-        found = set()
+        sessions = set()
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 if os.fsencode(self.case.checkpoint) in path.read_bytes():
-                    found.add(os.getsid(int(path.parent.name)))
+                    sessions.add(os.getsid(int(path.parent.name)))
             except OSError:
                 continue
-        return found
+        return sessions
 
     def engines_started(self) -> int:
         """How many engines ever came to life: each says so in the log of its own launch."""
@@ -110,7 +110,7 @@ def struck(
     tmp_path: Path,
 ) -> Iterator[Struck]:
     with Hub(repositories) as hub:
-        name = "".join(one if one.isalnum() else "-" for one in request.node.name).strip("-")
+        name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name).strip("-")
         case = Case(name, server, engine, hub, tmp_path)
         failing = request.node.callspec.params["row"].scenario in ("failing", "stubborn")
         case.content.update(parallel={"tensor": 5 if failing else 1})  # rank 4 is the one that fails first
@@ -126,7 +126,7 @@ ALWAYS = ("lock", "download", "patch", "launch", "smoke", "repair", "revert")
 def rows(strikes: list[Strike]) -> list[object]:
     """The middle of some steps always; all else where there is time: starts and ends, programs that are late or die."""
     usual = [row.at == "middle" and row.fate == "goes on" and row.step in ALWAYS for row in strikes]
-    marks = [() if one else (pytest.mark.thorough,) for one in usual]
+    marks = [() if each else (pytest.mark.thorough,) for each in usual]
     return [pytest.param(row, id=str(row), marks=own) for row, own in zip(strikes, marks, strict=True)]
 
 
@@ -141,12 +141,13 @@ def test_resume(struck: Struck, row: Strike) -> None:
     second = again(struck, row, words, behind)
 
     assert second.end() == 0, second.text[-3000:]
-    assert [one["healthy"] for one in second.of("result")] == [True]
+    assert [result["healthy"] for result in second.of("result")] == [True]
     expected = row.journal or (REPAIRED if row.scenario == "failing" else PATCHED)
     assert struck.case.actions() == expected, second.text[-3000:]
     one_engine(
         struck,
-        started=sum(one == "launch" for one in expected) - (row.moment is NOT_STARTED and row.fate == "dies"),
+        started=sum(action == "launch" for action in expected)
+        - (row.moment is NOT_STARTED and row.fate == "dies"),
     )
     one_download(struck, row.scenario)
     files_and_journal(struck)
@@ -244,7 +245,7 @@ def again(struck: Struck, row: Strike, words: tuple[str, ...], behind: int | Non
         return second
     if behind is not None:
         second = struck.run(*words, moments=(Told("lock", "ended"),))
-        eventually(lambda: [one for one in second.of("wait") if one["step"] == "lock"])
+        eventually(lambda: [wait for wait in second.of("wait") if wait["step"] == "lock"])
         watched = time.monotonic() + BEHIND_SECONDS
         while time.monotonic() < watched:
             assert not second.stopped(), "it works while a program of the first run is still at work"
@@ -264,7 +265,9 @@ def one_engine(struck: Struck, *, started: int) -> None:
 def one_download(struck: Struck, scenario: str) -> None:
     """Every file's bytes were sent once where there were none, and nothing was asked of the Hub otherwise."""
     sent = Counter(
-        one.file for one in struck.case.hub.requests if one.file and one.method == "GET" and one.sent
+        request.file
+        for request in struck.case.hub.requests
+        if request.file and request.method == "GET" and request.sent
     )
     assert bool(sent) == (scenario == "fresh")
     assert set(sent.values()) <= {1}, sent

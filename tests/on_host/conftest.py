@@ -59,7 +59,11 @@ def shm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
     def children(uid: int, where: str, known: Sequence[SharedNames]) -> list[makers.Maker]:
         table = procs.processes()
-        return [one for one in everybody(uid, where, known) if os.getpid() in procs.lineage(one.pid, table)]
+        return [
+            process
+            for process in everybody(uid, where, known)
+            if os.getpid() in procs.lineage(process.pid, table)
+        ]
 
     monkeypatch.setattr(makers, "living", children)
     yield folder
@@ -83,17 +87,17 @@ class Deployments:
             **more,
         }
         answer = launch.main(request)
-        found = launches.load(self.folder(playbook), answer["launch"])
-        assert found is not None
-        return found
+        started = launches.load(self.folder(playbook), answer["launch"])
+        assert started is not None
+        return started
 
     def folder(self, playbook: str = "tiny") -> Path:
         return self.state / "deploy" / playbook
 
     def stop(self, *, playbook: str = "tiny", **more: Any) -> Any:
         limits = {"grace_seconds": 30, "kill_seconds": 30, "remove_shm": True, "wait_gpu_seconds": 0}
-        asked = {"instance": playbook, "launch": None, "footprint": OF_VLLM["footprint"]}
-        return stop.main({**asked, **limits, **more})
+        request = {"instance": playbook, "launch": None, "footprint": OF_VLLM["footprint"]}
+        return stop.main({**request, **limits, **more})
 
 
 def ready(of: Launch, workers: int = 0) -> dict[str, int]:
@@ -113,8 +117,8 @@ def deployments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shm: Path) -> I
     monkeypatch.delenv("DEPLOY_LAUNCH", raising=False)
     yield Deployments(tmp_path)
     for state in (tmp_path / "deploy").glob("*"):
-        for one in launches.launches(state):
-            for member in launches.members(one, launches.table()):
+        for each in launches.launches(state):
+            for member in launches.members(each, launches.table()):
                 procs.send(member, signal.SIGKILL)
 
 
@@ -124,20 +128,20 @@ def bystander(shm: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
 
     def start(**options: Any) -> subprocess.Popen[bytes]:
-        one = subprocess.Popen(stand_in(**options), stdout=subprocess.PIPE, start_new_session=True)
-        started.append(one)
-        assert one.stdout is not None
+        process = subprocess.Popen(stand_in(**options), stdout=subprocess.PIPE, start_new_session=True)
+        started.append(process)
+        assert process.stdout is not None
         for _ in range(options.get("workers", 0) + 1):
-            one.stdout.readline()
-        return one
+            process.stdout.readline()
+        return process
 
     yield start
-    for one in started:
+    for process in started:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(one.pid, signal.SIGKILL)
-        one.wait()
-        assert one.stdout is not None
-        one.stdout.close()
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from tests.jobs import job
 from tests.surveys import survey
 
 
-def plan(found: Survey | None = None, asked: Job | None = None) -> Plan:
-    asked = asked or job()
-    return make_plan("gpu7", asked.playbook, found or survey(), asked.wishes)
+def plan(surveyed: Survey | None = None, mine: Job | None = None) -> Plan:
+    mine = mine or job()
+    return make_plan("gpu7", mine.playbook, surveyed or survey(), mine.wishes)
 
 
-def do(step: Step, asked: Job | None = None) -> tuple[Failure | Onward | None, int]:
+def do(step: Step, mine: Job | None = None) -> tuple[Failure | Onward | None, int]:
     """What came of it, and how often it made sure of the lock."""
     required = []
     with ExitStack() as until_end:
-        came = step.do(Work(asked or job(), lambda: required.append(1), until_end))
+        came = step.do(Work(mine or job(), lambda: required.append(1), until_end))
     return came, len(required)
