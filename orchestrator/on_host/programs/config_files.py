@@ -14,13 +14,13 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.on_host.files import regular_file
+from orchestrator.on_host.files.exchanged import exchanged
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import removal
 from orchestrator.on_host.state import state
@@ -237,23 +237,15 @@ def _exchange(path: Path, content: bytes) -> None:
 def _replace(
     path: Path, content: bytes, *, mode: int, owner: tuple[int, int] | None, times: tuple[int, int] | None
 ) -> None:
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path.name))
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            if owner is not None and owner != (os.getuid(), os.getgid()):
-                with contextlib.suppress(PermissionError):  # only root may give a file away
-                    os.fchown(file.fileno(), *owner)
-            os.fchmod(file.fileno(), mode)
-            if times is not None:
-                os.utime(file.fileno(), ns=times)
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    with exchanged(path, prefix=_prefix(path.name)) as file:
+        file.write(content)
+        file.flush()  # or it would be written after its times were set
+        if owner is not None and owner != (os.getuid(), os.getgid()):
+            with contextlib.suppress(PermissionError):  # only root may give a file away
+                os.fchown(file.fileno(), *owner)
+        os.fchmod(file.fileno(), mode)
+        if times is not None:
+            os.utime(file.fileno(), ns=times)
     _sync(path.parent)
 
 

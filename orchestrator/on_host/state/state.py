@@ -10,12 +10,12 @@ import json
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.files import regular_file, trusted
+from orchestrator.on_host.files.exchanged import exchanged
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.secrets.secrets import redacted
 
@@ -112,18 +112,8 @@ def at_work(folder: Path) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file so that a reader sees the old one or the new one, never half of it."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(value, file, indent=1)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    with exchanged(path, prefix=f".{path.name}.") as file:
+        file.write(f"{json.dumps(value, indent=1)}\n".encode())
 
 
 def read_json(path: Path) -> Any:
