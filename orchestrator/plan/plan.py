@@ -12,7 +12,7 @@ from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.plan import code, missing, outlook, preflight, resolve
+from orchestrator.plan import caveats, code, missing, outlook, preflight, resolve
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.known import of_host, of_launch
@@ -134,9 +134,9 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         skipped=skipped,
         warnings=(
             *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
-            *preflight.warnings(survey, version, options),
-            *preflight.passed_over(resolve.overruled(playbook, survey).values()),
-            *preflight.token_withheld(withheld),
+            *caveats.warnings(survey, version, options),
+            *caveats.passed_over(resolve.overruled(playbook, survey).values()),
+            *caveats.token_withheld(withheld),
             *([f"{short.sentence}. {short.advice}"] if short is not None and not forbids else []),
         ),
         lacking=missing.consents(playbook, survey, wishes, changes, options),

@@ -8,9 +8,9 @@ from typing import Any
 
 from orchestrator.base.errors import DeployError
 from orchestrator.job import Job
+from orchestrator.plan.caveats import wants_linger
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.preflight import wants_linger
 from orchestrator.plan.wishes import Goal
 from orchestrator.steps.answer import AnswerStep
 from orchestrator.steps.clean import Clean

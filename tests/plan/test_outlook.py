@@ -172,7 +172,7 @@ def test_the_first_cards_are_meant_unless_a_variable_names_others() -> None:
 
 
 def test_what_the_host_itself_makes_visible_counts_where_nothing_else_is_said() -> None:
-    from tests.plan.test_preflight import machine_of
+    from tests.plan.hosts import machine_of
 
     ambient = machine_of("dual_turin", cuda_visible_devices="2,3")
     assert busy(1, machine=ambient) is None
