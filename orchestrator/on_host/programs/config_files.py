@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import errno
-import fcntl
 import hashlib
 import os
 import re
@@ -21,6 +19,7 @@ from typing import Any
 from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.on_host.files import regular_file
 from orchestrator.on_host.files.exchanged import exchanged
+from orchestrator.on_host.files.sole_writer import locked
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import removal
 from orchestrator.on_host.state import state
@@ -141,13 +140,8 @@ def _sole_writer(folder: Path, foreign_folder: bool) -> Iterator[None]:
                 "foreign_folder",
                 f"{folder} belongs to uid {owner}, not to uid {os.getuid()}: it is not edited without consent",
             )
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refusal("checkpoint_busy", f"another process is writing in {folder}") from None
-        except OSError as error:  # some network file systems know no flock on a directory
-            if error.errno not in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
-                raise
+        if not locked(descriptor):
+            raise Refusal("checkpoint_busy", f"another process is writing in {folder}")
         _sweep(folder, {os.getuid(), owner})
         yield
     finally:
@@ -205,13 +199,13 @@ def _backup(deployment: Path, digest: str, path: Path) -> bytes:
 
 def _exchange_all(changes: list[tuple[Path, bytes, bytes]]) -> None:
     """Exchange all files or none: a failure puts back those already exchanged."""
-    exchanged: list[tuple[Path, bytes]] = []
+    done: list[tuple[Path, bytes]] = []
     try:
         for path, before, after in changes:
             _exchange(path, after)
-            exchanged.append((path, before))
+            done.append((path, before))
     except OSError as error:
-        for path, before in exchanged:
+        for path, before in done:
             _exchange(path, before)
         raise Refusal(
             "not_writable", f"cannot write in {changes[0][0].parent}: {error.strerror}; nothing was changed"

@@ -8,7 +8,6 @@ token is ever in a file or in argv. What it does is told in STATE/download/progr
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import io
 import json
@@ -16,7 +15,6 @@ import os
 import select
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any, TextIO
 
 from orchestrator.on_host.checkpoint import hub_errors, hub_fetch
 from orchestrator.on_host.files import regular_file
+from orchestrator.on_host.files.sole_writer import locked
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.secrets import secrets
@@ -147,7 +146,7 @@ def _run(request: dict[str, Any], room: Path, tell: Tell) -> dict[str, Any]:
     secrets.remember(request.get("token") or "")
     descriptor = state.opened(room / "lock", os.O_RDWR)
     try:
-        if not _acquire(descriptor):
+        if not locked(descriptor, patience_seconds=_PATIENCE_SECONDS):
             answer = _answer("running", room, _last_line(room / "progress.jsonl"))
             tell(answer)
             return answer
@@ -212,28 +211,11 @@ def _sole_writer(folder: str, foreign_folder: bool) -> Iterator[None]:
                 "foreign_folder",
                 f"{folder} belongs to uid {owner}, not to us: nothing is written without consent",
             )
-        if not _acquire(descriptor):
+        if not locked(descriptor, patience_seconds=_PATIENCE_SECONDS):
             raise hub_errors.DownloadFailure("checkpoint_busy", f"another process is writing in {folder}")
         yield
     finally:
         os.close(descriptor)
-
-
-def _acquire(descriptor: int) -> bool:
-    """Take the lock; a moment's patience, since `status` touches it too."""
-    give_up = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        except BlockingIOError:
-            if time.monotonic() >= give_up:
-                return False
-            time.sleep(0.02)
-        except OSError as error:  # some network file systems know no flock on a directory
-            if error.errno not in (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL):
-                raise
-            return True
 
 
 def _note(descriptor: int, request: dict[str, Any], folder: str) -> None:
