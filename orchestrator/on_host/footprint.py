@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+_STARTS = ("home", "cache", "temporary")
+
 
 @dataclass(frozen=True)
 class SharedNames:
@@ -32,6 +34,8 @@ class CachePlace:
     `start` is a variable ("$TRITON_HOME"), which counts where it is set, or "home", "cache" (XDG's) or "temporary". `tilde`:
     its leading ~ is the home folder. `itself`: the folder that it leads to is the cache's own, and so has to be no link.
     {user} in `below` is the user's name. `entries` and `inside` say what of a folder is the cache's (`removing/caches.py`).
+    Raises ValueError for a start that is none, as a later release may have on record, and where all of what a variable, or
+    every person, may fill with other things would be the cache's.
     """
 
     start: str
@@ -40,6 +44,12 @@ class CachePlace:
     itself: bool = False
     entries: str | None = None
     inside: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.start not in _STARTS and not self.variable:
+            raise ValueError(f"nothing is kept at {self.start!r}")
+        if not self.below and self.entries is None:
+            raise ValueError(f"{self.start} may hold anything else")
 
     @property
     def variable(self) -> str | None:
@@ -76,10 +86,18 @@ class Footprint:
                 SharedNames(_text(names["begin"]), tuple(map(_text, names["made_with"])))
                 for names in value["shared_memory"]
             )
-            caches = tuple(tuple(CachePlace(**place) for place in places) for places in value["caches"])
+            caches = tuple(tuple(map(_place, places)) for places in value["caches"])
         except (TypeError, KeyError, AttributeError, re.error) as error:
             raise ValueError(f"no footprint of an engine: {error!r}") from error
         return cls(called, mapped, shared, caches)
+
+
+def _place(value: Any) -> CachePlace:
+    place = CachePlace(**{**value, "start": _text(value["start"])})
+    _text(place.below)
+    for expression in (place.entries, place.inside):
+        re.compile("" if expression is None else _text(expression))
+    return place
 
 
 def _text(value: Any) -> str:

@@ -15,7 +15,10 @@ ONE = Footprint(
     "engine",
     "/engine/",
     (SharedNames("e_", ("/engine/",)),),
-    ((CachePlace("$E_CACHE", tilde=True), CachePlace("home", ".e")), (CachePlace("$E_TMP"),)),
+    (
+        (CachePlace("$E_CACHE", "e", tilde=True), CachePlace("home", ".e")),
+        (CachePlace("$E_TMP", entries="e.*"),),
+    ),
 )
 
 
@@ -33,7 +36,17 @@ def test_it_comes_through_json_as_it_was() -> None:
         {"shared_memory": [{"begin": "", "made_with": []}]},
         {"shared_memory": [{"begin": "e_"}]},
         {"shared_memory": [{"begin": "e_", "made_with": [1]}]},
-        {"caches": [[{"start": "home", "by": "a later release"}]]},
+        {"caches": [[{"start": "home", "below": "e", "by": "a later release"}]]},
+        {"caches": [[{"start": "elsewhere", "below": "e"}]]},
+        {"caches": [[{"start": "$", "below": "e"}]]},
+        {"caches": [[{"start": 7, "below": "e"}]]},
+        {"caches": [[{"start": "home", "below": None}]]},
+        {"caches": [[{"start": "$E_CACHE", "itself": True}]]},
+        {"caches": [[{"start": "home"}]]},
+        {"caches": [[{"start": "home", "entries": "("}]]},
+        {"caches": [[{"start": "home", "below": "e", "inside": 7}]]},
+        {"caches": [[{"below": "x"}]]},
+        {"caches": [[None]]},
         {"caches": [7]},
     ],
 )
