@@ -86,7 +86,8 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
 
     Before the server is up an exception counts unless the launch went on after it. Afterwards only the engine's own
     word counts: a refused request is no failure of the launch, and what has no header, or the API server's, may be
-    what a client sent. Where the launch is known to have `ended`, such a word may tell why.
+    what a client sent. Such a word may tell why where the launch is known to have `ended`; and a crash, of which nothing has
+    a header, where the engine says that it died and names no cause.
     """
     up = launch.startup.up_line
     since = [
@@ -100,9 +101,12 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     if launch.startup.serves_since is not None:  # a command line is refused before
         since = [seen for seen in since if seen.incident.kind != "refusal"]
     if launch.startup.serves_since is not None and not ended:
-        crashed = any(seen.incident.of_engine and seen.incident.fatal for seen in since)
+        own = [seen.incident for seen in since if seen.incident.of_engine and seen.incident.fatal]
+        unexplained = bool(own) and not any(_names_a_cause(incident) for incident in own)
         since = [
-            seen for seen in since if seen.incident.of_engine or (crashed and seen.incident.kind == "crash")
+            seen
+            for seen in since
+            if seen.incident.of_engine or (unexplained and seen.incident.kind == "crash")
         ]
     fatal = [seen for seen in since if seen.incident.fatal]
     if not fatal and (launch.startup.serves_since is not None or not since):
@@ -110,6 +114,11 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     standing = [seen for seen in since if seen.incident.fatal or not launch.went_on_after(seen.incident)]
     engine = (*launch.grammar.processes.children, "rank")
     return min(standing, key=lambda seen: _rank(seen.incident, up is not None, engine), default=None)
+
+
+def _names_a_cause(incident: Incident) -> bool:
+    """Whether it says more than that somebody else failed or is gone."""
+    return incident.role == "initiating" and not incident.died_only
 
 
 def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[int, int]:

@@ -43,7 +43,7 @@ class LaunchLog:
         """Whether the last line was one that a patch looks for."""
         self.seen: list[FoldedIncident] = []
         self._broken_at = 0
-        self._died = False
+        self._died_at: int | None = None
         self._answering: tuple[object, ...] | None = None
         self._incidents = Incidents(grammar)
         self._known: dict[tuple[object, ...], FoldedIncident] = {}
@@ -64,7 +64,17 @@ class LaunchLog:
     @property
     def serving(self) -> bool:
         """Whether clients may be writing into the log: the server was up, and has not said since that it ended."""
-        return self.startup.serves_since is not None and self.startup.stopping is None and not self._died
+        return self.served_at(None)
+
+    def served_at(self, number: int | None) -> bool:
+        """The same on the line of that number: what is complete only at the end may have been printed long before."""
+        since, stopping = self.startup.serves_since, self.startup.stopping
+        ends = (stopping.number if stopping else None, self._died_at)
+        return (
+            since is not None
+            and (number is None or number > since)
+            and all(end is None or (number is not None and number < end) for end in ends)
+        )
 
     def begins(self, line: Line) -> bool:
         """Whether another launch begins with `line`."""
@@ -126,7 +136,7 @@ class LaunchLog:
         """What is known now, for `keep` alone, and the incidents that are still open."""
         copied = self.next()
         copied.startup, copied.remarks = self.startup, self.remarks
-        copied._died = self._died
+        copied._died_at = self._died_at
         copied._known = {
             key: FoldedIncident(seen.incident, [*seen.processes], seen.lines)
             for key, seen in self._known.items()
@@ -152,15 +162,13 @@ class LaunchLog:
 
     def keep(self, incident: Incident) -> None:
         """Remember an incident, folded into one that told the same."""
-        self._died = self._died or (
-            incident.of_engine
-            and incident.fatal
-            and self.startup.serves_since is not None
-            and incident.first_line > self.startup.serves_since
-        )
+        since = self.startup.serves_since
+        if incident.of_engine and incident.fatal and since is not None and incident.first_line > since:
+            self._died_at = min(incident.first_line, self._died_at or incident.first_line)
         root = incident.root
         told = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
-        key = (incident.role, incident.kind, root.exception, told)
+        own = since is None or incident.of_engine  # what a client pasted may befall the server later
+        key = (incident.role, incident.kind, root.exception, told, own)
         process = incident.process or ""
         if known := self._known.get(key):
             known.lines += incident.lines
@@ -284,7 +292,7 @@ def _of_kernel(line: Line) -> bool:
 
 def _kept(launch: LaunchLog, incident: Incident) -> LaunchLog:
     """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
-    believed = incident.of_engine or not launch.serving
+    believed = incident.of_engine or not launch.served_at(incident.first_line)
     if believed and incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
         launch = launch.next()
     launch.keep(incident)

@@ -72,6 +72,7 @@ class StartUp:
         self.dresses: set[str | None] = set()
         """What the milestones of this launch came in."""
         self._listed = False
+        self._up_named = False
 
     @property
     def shown(self) -> str | None:
@@ -176,11 +177,12 @@ class StartUp:
         return self.phase
 
     def _notice_stop(self, line: Line) -> None:
-        if (
-            self.stopping is None
-            and self._start.stop_hint in line.message
-            and self._start.stopping.search(line.message)
-        ):
+        if self.stopping is not None or self._start.stop_hint not in line.message:
+            return
+        nameless = (
+            self._up_named and line.process is None
+        )  # a server whose lines have its name prints what clients sent
+        if not nameless and self._start.stopping.search(line.message):
             self.stopping = line
 
     def _advance(self, name: str, line: Line) -> None:
@@ -195,8 +197,8 @@ class StartUp:
         else:
             self.phase = Phase(name, line=line.number)
         self.reached.setdefault(name, line.number)
-        if name == "up":
-            self.up_line = self.up_line or line.number
+        if name == "up" and self.up_line is None:
+            self.up_line, self._up_named = line.number, line.process is not None
 
     def _read(self, line: Line) -> None:
         text = line.message

@@ -143,6 +143,14 @@ SERVING: list[Callable[[str], str]] = [
 ]  # fmt: skip
 
 
+def whole_records(form: Callable[[str], str], text: str) -> bool:
+    """Whether nobody can tell a form of a text from the server's own records: its name and a record without one."""
+    return form.__name__.partition("'")[0] == "printed" and any(
+        line.level and line.file and line.process is None
+        for line in lines.read(text.encode().split(b"\n"), GRAMMAR)
+    )
+
+
 def name_of(form: Callable[[str], str]) -> str:
     """By which a test can be asked for again, whatever signs a form is made of."""
     return re.sub(r"\W+", "-", form.__name__)

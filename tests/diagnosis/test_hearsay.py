@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.diagnosis import lines
@@ -24,9 +24,12 @@ from tests.diagnosis.client_forms import (
     SERVING,
     name_of,
     printed,
+    printed_bare,
+    printed_in_one,
     refused,
     request_log,
     several_lines,
+    whole_records,
 )
 from tests.diagnosis.labels import CASES, expected, log, named
 from tests.diagnosis.test_cases import PATCHES
@@ -92,6 +95,7 @@ def test_a_healthy_server_stays_healthy_whatever_clients_write(data: st.DataObje
     whole = HEALTHY[data.draw(st.sampled_from(sorted(HEALTHY)), label="log")]
     form = data.draw(st.sampled_from(SERVING), label="form")
     text = FAILED[data.draw(st.sampled_from(sorted(FAILED)), label="text")]
+    assume(not whole_records(form, text))
     first = 0 if form in ANYWHERE else up_of(whole)
     at = data.draw(st.integers(first, whole.rstrip(b"\n").count(b"\n") + 1), label="at")
     forged = inserted(whole, at, form(text))
@@ -115,12 +119,36 @@ def test_a_failure_keeps_its_cause_whatever_clients_wrote(data: st.DataObject) -
     whole = next(log(case) for case in CASES if case.name == name)
     form = data.draw(st.sampled_from(SERVING), label="form")
     text = FAILED[data.draw(st.sampled_from(sorted(FAILED)), label="text")]
+    assume(not whole_records(form, text))
     # a server that has ended prints nothing; and nothing may come between the lines of an exception's message
     end = whole.rstrip(b"\n").count(b"\n") + 1
     at = data.draw(
         st.sampled_from([up_of(whole), end]) if form in ANYWHERE else st.just(up_of(whole)), label="at"
     )
     assert said(judged(inserted(whole, at, form(text)))) == said(judged(whole))
+
+
+@pytest.mark.parametrize("fault", SERVING_FAULTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "after-graph-capture",  # a crash in nobody's name
+        "ecc-error-in-service",  # "INFO:     Shutting down"
+        "endpoint-without-packages",  # two tracebacks of a whole program, of which one ends with the log
+    ],
+)
+@pytest.mark.parametrize("form", [printed, printed_bare, printed_in_one], ids=name_of)
+def test_a_printed_launch_takes_no_failures_place(fault: str, text: str, form: Callable[[str], str]) -> None:
+    whole = next(log(case) for case in CASES if case.name == fault)
+    assert said(judged(inserted(whole, up_of(whole), form(FAILED[text])))) == said(judged(whole))
+
+
+def test_a_crash_tells_why_an_engine_died_that_says_no_more() -> None:
+    whole = HEALTHY["own-healthy-tp2"]
+    died = "(EngineCore pid=1) ERROR 02-20 21:35:07 [multiproc_executor.py:241] Worker proc VllmWorker-0 died unexpectedly, shutting down executor."
+    crash = "Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:164 'invalid argument'"
+    found = judged(inserted(whole, whole.rstrip(b"\n").count(b"\n") + 1, f"{crash}\n{died}"))
+    assert found.finding is not None and found.finding.patch == "custom-all-reduce"
 
 
 PARTS = ("cri", "docker json", "docker", "journald")
