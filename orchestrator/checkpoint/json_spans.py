@@ -58,10 +58,10 @@ def decode(data: bytes, *, name: str) -> str:
     return text
 
 
-def broken(name: str, what: str, line: int, column: int) -> CheckpointError:
+def broken(name: str, fault: str, line: int, column: int) -> CheckpointError:
     return CheckpointError(
         "config_broken",
-        f"{name} line {line} column {column}: {what}",
+        f"{name} line {line} column {column}: {fault}",
     )
 
 

@@ -47,11 +47,11 @@ def consents(_: click.Context, __: click.Parameter | None, typed: str) -> list[C
 def hosts(ctx: click.Context, _: click.Parameter | None, typed: str) -> list[CompletionItem]:
     """Aliases of ssh_config, names of known_hosts, and local; a user before an @ is kept."""
     user, at, host = typed.rpartition("@")
-    given = ctx.params.get("ssh_config")
+    config = ctx.params.get("ssh_config")
     names = {"local"} if not at else set()
     with contextlib.suppress(OSError, RuntimeError):
-        names.update(_aliases([given] if given else ["~/.ssh/config", SYSTEM_CONFIG]))
-        if not given:
+        names.update(_aliases([config] if config else ["~/.ssh/config", SYSTEM_CONFIG]))
+        if not config:
             names.update(_known(Path("~/.ssh/known_hosts").expanduser()))
     return [CompletionItem(f"{user}{at}{name}") for name in _offered(names) if name.startswith(host)]
 

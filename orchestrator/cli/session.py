@@ -180,24 +180,24 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         return command.work(Deployment(job)) or 0
 
 
-def _folder(given: str, *, local: bool) -> str:
+def _folder(folder: str, *, local: bool) -> str:
     """A relative folder is meant from here on this machine, from the home folder on another."""
-    if re.search(r"[\0\r\n]", given):
+    if re.search(r"[\0\r\n]", folder):
         raise UsageError(
             "invalid_option",
-            f"--model-dir {brief(given, 60)!r} is no folder; allowed: a path on one line, without NUL characters",
+            f"--model-dir {brief(folder, 60)!r} is no folder; allowed: a path on one line, without NUL characters",
             verb="up",
         )
     if local:
         try:
-            return str(Path(given).expanduser().absolute())
+            return str(Path(folder).expanduser().absolute())
         except RuntimeError:
             raise UsageError(
                 "invalid_option",
-                f"--model-dir {brief(given, 60)!r} is no folder: it is in the home folder of nobody here",
+                f"--model-dir {brief(folder, 60)!r} is no folder: it is in the home folder of nobody here",
                 verb="up",
             ) from None
-    return given if given.startswith(("/", "~")) else f"~/{given}"
+    return folder if folder.startswith(("/", "~")) else f"~/{folder}"
 
 
 def _side_by_side(command: _Command) -> int:

@@ -25,9 +25,9 @@ def canonical(name: str) -> str:
 
 def options(argv: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """Every long option of a command line by its canonical name, in order, with its value (None: a bare option)."""
-    for here, following in zip(argv, (*argv[1:], "--"), strict=False):
-        if here.startswith("--"):
-            name, equals, value = here[2:].partition("=")
+    for word, following in zip(argv, (*argv[1:], "--"), strict=False):
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
             yield canonical(name), value if equals else None if following.startswith("--") else following
 
 
@@ -91,11 +91,11 @@ def text_of(value: OptionValue) -> str:
 def arguments_of(argv: tuple[str, ...]) -> Mapping[str, str]:
     """The options of a command line, by name with underscores; a switch has the value "True"."""
     options: dict[str, str] = {}
-    for here, following in zip(argv, (*argv[1:], "--"), strict=False):
-        if not here.startswith("--"):
+    for word, following in zip(argv, (*argv[1:], "--"), strict=False):
+        if not word.startswith("--"):
             continue
-        name, given, value = here[2:].partition("=")
+        name, equals, value = word[2:].partition("=")
         options[name.replace("-", "_")] = (
-            value if given else "True" if following.startswith("--") else following
+            value if equals else "True" if following.startswith("--") else following
         )
     return MappingProxyType(options)

@@ -79,8 +79,8 @@ def _trusting(argv: Sequence[str], variables: Mapping[str, str]) -> str:
 
 
 def _is_trusting(keys: Sequence[str], leaf: Any) -> bool:
-    asked = any(canonical(key).lower() == TRUST for key in keys)
-    return asked and str(leaf).lower() not in (*OFF, "none")
+    wanted = any(canonical(key).lower() == TRUST for key in keys)
+    return wanted and str(leaf).lower() not in (*OFF, "none")
 
 
 def _from_the_checkpoint(

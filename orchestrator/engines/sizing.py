@@ -145,13 +145,13 @@ def _judge(
             "does_not_fit",
             "the weights leave no room for a KV cache: more GPUs, or a smaller quantisation",
         )
-    asked = f"context {context} needs {needed:.1f} GiB of KV cache"
+    demand = f"context {context} needs {needed:.1f} GiB of KV cache"
     if safe >= needed:
-        return "fits", f"{asked}, {safe:.1f} GiB are left"
+        return "fits", f"{demand}, {safe:.1f} GiB are left"
     shorter = f"; context {longest} fits" if longest else ""
     if optimistic >= needed:
-        return "borderline", f"{asked}, {safe:.1f} to {optimistic:.1f} GiB are left{shorter}"
-    return "does_not_fit", f"{asked}, at most {optimistic:.1f} GiB are left{shorter}"
+        return "borderline", f"{demand}, {safe:.1f} to {optimistic:.1f} GiB are left{shorter}"
+    return "does_not_fit", f"{demand}, at most {optimistic:.1f} GiB are left{shorter}"
 
 
 def _longest_context(gib: float, bytes_per_token: float) -> int | None:

@@ -125,14 +125,14 @@ class DrivenHost(Host):
                     self._runner = None
                     runner.discard()
 
-    def _in_shell(self, command: str, deadline: float, what: str) -> Completed:
+    def _in_shell(self, command: str, deadline: float, subject: str) -> Completed:
         until = moment(deadline)
-        with self._one_at_a_time(self._turn, deadline, what):
+        with self._one_at_a_time(self._turn, deadline, subject):
             if self._shell is None:
                 self._shell = Shell(self.name, self.open_shell())
             shell = self._shell
             try:
-                return shell.run(command, deadline=deadline, until=until, what=what)
+                return shell.run(command, deadline=deadline, until=until, subject=subject)
             except (
                 BaseException
             ):  # also an interrupt: the rest of the answer would be taken for the next one's
@@ -141,24 +141,24 @@ class DrivenHost(Host):
                 raise
 
     @contextmanager
-    def _one_at_a_time(self, turn: threading.Lock, deadline: float, what: str) -> Iterator[None]:
+    def _one_at_a_time(self, turn: threading.Lock, deadline: float, subject: str) -> Iterator[None]:
         if not turn.acquire(timeout=deadline):
-            raise deadline_passed(self.name, deadline, what)
+            raise deadline_passed(self.name, deadline, subject)
         try:
             yield
         finally:
             turn.release()
 
-    def _alone(self, command: str, given: bytes, deadline: float, what: str) -> Completed:
+    def _alone(self, command: str, data: bytes, deadline: float, subject: str) -> Completed:
         until = moment(deadline + GRACE)
         channel = Channel(self.open_program, command)
         try:
-            channel.write(given, until)
+            channel.write(data, until)
             channel.end_input()
             stdout = b"".join(channel.chunks(until))
             return Completed(channel.status(until), stdout, channel.stderr)
         except TimeoutError:
             channel.discard()
-            raise deadline_passed(self.name, deadline, what) from None
+            raise deadline_passed(self.name, deadline, subject) from None
         finally:
             channel.close()

@@ -55,10 +55,10 @@ def remaining(until: float | None) -> float | None:
     return left
 
 
-def deadline_passed(host: str, seconds: float, what: str) -> HostError:
+def deadline_passed(host: str, seconds: float, subject: str) -> HostError:
     return HostError(
         "deadline",
-        f"{host} did not finish {what} within {seconds:g} s.",
+        f"{host} did not finish {subject} within {seconds:g} s.",
         next_command=f"uptime  # on {host}: it answers too slowly; the same command resumes",
     )
 

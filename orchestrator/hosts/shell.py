@@ -83,7 +83,7 @@ class Shell:
         self._host = host
         self._pipes = pipes
 
-    def run(self, command: str, *, deadline: float, until: float, what: str) -> Completed:
+    def run(self, command: str, *, deadline: float, until: float, subject: str) -> Completed:
         """Run one command, named `what` in messages; `until` is when its deadline of so many seconds ends.
 
         Raises HostError: `deadline` (seconds), `shell_lost`, `connection_lost`; after any of them the
@@ -100,7 +100,7 @@ class Shell:
                 out.feed(chunks[0])
                 err.feed(chunks[1])
         except TimeoutError:
-            raise deadline_passed(self._host, deadline, what) from None
+            raise deadline_passed(self._host, deadline, subject) from None
         return Completed(out.status, out.bytes(), err.bytes())
 
     def _send(self, data: bytes, until: float) -> None:

@@ -123,12 +123,12 @@ def _record(resolved: Resolved, key: HostKey) -> None:
 
 def _unknown(resolved: Resolved, key: HostKey, others: Sequence[Entry], accepted: Sequence[str]) -> HostError:
     beside = f"; {others[0].file}:{others[0].line} knows it by another key type" if others else ""
-    given = "; it is none of the accepted fingerprints" if accepted else ""
+    hint = "; it is none of the accepted fingerprints" if accepted else ""
     if resolved.strict_host_key_checking == "no":
-        given += "; StrictHostKeyChecking no in ssh_config does not accept it here, accept-new would"
+        hint += "; StrictHostKeyChecking no in ssh_config does not accept it here, accept-new would"
     return HostError(
         "host_key_unknown",
-        f"The {key.kind} host key of {resolved.key_name} is not known: {key.fingerprint}{beside}{given}.",
+        f"The {key.kind} host key of {resolved.key_name} is not known: {key.fingerprint}{beside}{hint}.",
         fingerprint=key.fingerprint,
     )
 

@@ -23,5 +23,5 @@ else:
 
 def versions(wanted: object) -> Mapping[str, str]:
     """The version specifiers that were given, by the kind of engine."""
-    given = {kind: getattr(wanted, kind, None) for kind in registry.kinds()}
-    return {kind: specifier for kind, specifier in given.items() if specifier is not None}
+    specifiers = {kind: getattr(wanted, kind, None) for kind in registry.kinds()}
+    return {kind: specifier for kind, specifier in specifiers.items() if specifier is not None}

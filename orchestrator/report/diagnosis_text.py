@@ -71,12 +71,12 @@ def _entry(label: str, text: str, *, limit: int | None = None, role: Style = "")
 
 def _sentence(action: ProposedAction) -> str:
     if action.kind == "config":
-        what = (
+        edit = (
             f"remove {action.path}"
             if action.op == "remove"
             else f"set {action.path} to {json.dumps(action.value)}"
         )
-        return f"in {action.file}, {what}"
+        return f"in {action.file}, {edit}"
     if action.kind in ("flag", "env"):
         return f"drop {action.name}" if action.op == "remove" else f"{action.name}={action.value}"
     verbs = {"cleanup": "clean up", "redownload": "download again:", "install": "install"}

@@ -30,8 +30,8 @@ def table(records: Iterable[JournalRecord], width: int) -> list[StyledLine]:
     """One row a record, oldest first; times are the host's, in UTC."""
     lines: list[StyledLine] = [[(f"{'time (UTC)':<{WHEN}}{'what':<{WHAT}}details", "dim")]]
     for record in records:
-        what, details, role = words(record)
-        head: StyledLine = [(f"{_when(record):<{WHEN}}", "dim"), (f"{what:<{WHAT - 1}} ", "strong")]
+        action, details, role = words(record)
+        head: StyledLine = [(f"{_when(record):<{WHEN}}", "dim"), (f"{action:<{WHAT - 1}} ", "strong")]
         lines += wrapped(head, details, width, role=role)
     return lines
 

@@ -67,9 +67,9 @@ def finding(
 
 def _ruled_out(diagnosis: Diagnosis, known: int) -> str:
     single = "1 patch was asked and does not recognise it"
-    asked = single if known == 1 else f"{known} patches were asked and none recognises it"
+    count = single if known == 1 else f"{known} patches were asked and none recognises it"
     lines = diagnosis.folded.lines
-    return f"{asked}; {lines} lines of the log only repeat it or follow from it" if lines else asked
+    return f"{count}; {lines} lines of the log only repeat it or follow from it" if lines else count
 
 
 def _remedy(diagnosis: Diagnosis, decision: Decision) -> dict[str, str]:

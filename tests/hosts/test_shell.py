@@ -72,7 +72,7 @@ class Ended(Pipes):
 
 def test_a_shell_that_is_gone_says_its_last_words() -> None:
     with pytest.raises(HostError) as caught:
-        Shell("gpu", Ended()).run("true", deadline=1, until=moment(1), what="'true'")
+        Shell("gpu", Ended()).run("true", deadline=1, until=moment(1), subject="'true'")
     assert caught.value.code == "shell_lost"
     assert "status 2" in caught.value.message
     assert "cannot fork" in caught.value.message
