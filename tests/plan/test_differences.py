@@ -13,8 +13,8 @@ from tests.jobs import KIMI, PATCHES
 from tests.surveys import cards, survey
 
 
-def plan(found: Survey, **wishes: Any) -> Plan:
-    return make_plan("gpu7", KIMI, found, Wishes(patches=PATCHES, **wishes))
+def plan(surveyed: Survey, **wishes: Any) -> Plan:
+    return make_plan("gpu7", KIMI, surveyed, Wishes(patches=PATCHES, **wishes))
 
 
 def test_differences_show_what_cannot_be_judged_and_what_the_last_failure_asks_for() -> None:

@@ -13,7 +13,6 @@ from orchestrator.cli.hints import after
 from orchestrator.facts import machine
 from orchestrator.facts.source import Output, Unknown
 from orchestrator.patches import catalogue
-from orchestrator.patches.patch import Patch
 from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
@@ -240,13 +239,6 @@ def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -
     assert [after(refusal, "deploy kimi") for refusal in plan(spaced, found).refusals] == [following]
 
 
-def test_a_folder_of_another_user_needs_a_consent_before_it_is_edited(kimi: Playbook) -> None:
-    foreign = survey(checkpoint=replace(WHOLE, owned_by_us=False))
-    assert plan(kimi, foreign).lacking == {"foreign-folder": f"{WHOLE.folder} belongs to uid 1000"}
-    assert plan(kimi, foreign, consents=("foreign-folder",)).missing_consents == ()
-    assert plan(kimi, foreign, predict=False).missing_consents == ()
-
-
 def test_a_context_that_does_not_fit_or_hardly_fits_is_the_first_warning(kimi: Playbook) -> None:
     for context, verdict in ((150_000, "fits"), (200_000, "borderline"), (10_000_000, "does_not_fit")):
         bf16 = kimi.with_overrides([f"context={context}"], ["kv-cache-dtype=bfloat16"])
@@ -279,15 +271,6 @@ def test_a_mirror_that_the_host_itself_is_set_to_gets_no_token_either(kimi: Play
     planned = plan(told, knowing(survey(), machine=here))
     assert planned.options.variable("HF_TOKEN") is None
     assert any(line.startswith("HF_TOKEN, HUGGING_FACE_HUB_TOKEN is not") for line in planned.warnings)
-
-
-def test_the_consents_of_a_forced_patch_are_asked_for_in_its_name(kimi: Playbook) -> None:
-    action = {"kind": "flag", "name": "--max-num-seqs", "op": "set", "value": "8", "consent": "install"}
-    mine = {"id": "mine", "title": "t", "category": "other", "match": [{"text": "a"}], "remedy": [action]}
-    wishes = Wishes(patches=(Patch.model_validate(mine),), forced=("mine",))
-    assert make_plan("gpu7", kimi, survey(), wishes).lacking == {"install": "mine"}
-    assert make_plan("gpu7", kimi, survey(), replace(wishes, yes=True)).lacking == {"install": "mine"}
-    assert make_plan("gpu7", kimi, survey(), replace(wishes, consents=("install",))).lacking == {}
 
 
 def test_the_whole_plan_for_programs(kimi: Playbook) -> None:

@@ -22,17 +22,17 @@ from tests.surveys import (
 )
 
 
-def plan(found: Survey, **wishes: Any) -> Plan:
-    return make_plan("gpu7", KIMI, found, Wishes(patches=PATCHES, **wishes))
+def plan(surveyed: Survey, **wishes: Any) -> Plan:
+    return make_plan("gpu7", KIMI, surveyed, Wishes(patches=PATCHES, **wishes))
 
 
 def occupied(mib: int, *, own: bool = False, **more: Any) -> Survey:
     """Somebody's process on GPU3, which holds so much of it."""
-    found = survey(**more)
+    surveyed = survey(**more)
     taken = [replace(card, memory_used_mib=mib + 2) if card.index == 3 else card for card in cards().gpus]
     process = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
-    found = knowing(found, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
-    return replace(found, facts=replace(found.facts, own=frozenset([8121] if own else [])))
+    surveyed = knowing(surveyed, gpus=Gpus(tuple(taken)), gpu_processes=(process,))
+    return replace(surveyed, facts=replace(surveyed.facts, own=frozenset([8121] if own else [])))
 
 
 LIVES = replace(NEVER_LAUNCHED, launch=1, alive=True, members=(MEMBER,))
@@ -49,7 +49,7 @@ def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty() -
 
 
 @pytest.mark.parametrize(
-    ("found", "goal", "codes"),
+    ("surveyed", "goal", "codes"),
     [
         (occupied(60_000, own=True), "up", []),
         (occupied(60_000, observed=LIVES), "up", []),  # a launch that lives is followed, whoever came later
@@ -59,9 +59,9 @@ def test_memory_that_somebody_else_holds_is_foreseen_and_told_with_certainty() -
     ],
 )
 def test_room_on_the_cards_is_judged_for_a_launch_that_is_about_to_start(
-    found: Survey, goal: Goal, codes: list[str]
+    surveyed: Survey, goal: Goal, codes: list[str]
 ) -> None:
-    planned = make_plan("gpu7", KIMI, found, Wishes(patches=PATCHES), goal=goal)
+    planned = make_plan("gpu7", KIMI, surveyed, Wishes(patches=PATCHES), goal=goal)
     assert [refusal.code for refusal in planned.refusals] == codes
 
 
