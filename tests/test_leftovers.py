@@ -52,7 +52,7 @@ class Reading:
 
 class Deployment:
     def __init__(self, host: Host, error: Exception) -> None:
-        self.reading = Reading(host)
+        self.readings = (Reading(host),)
         self._error = error
 
     @names_what_lives

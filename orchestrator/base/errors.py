@@ -87,6 +87,10 @@ class Locked(DeployError):
     exit_code = 9
 
 
+class Halted(Exception):
+    """What is followed on one host of a group is followed no longer: another has failed. Only the group meets it."""
+
+
 def mistake(error: Exception) -> DeployError:
     """What is told of an exception that nobody foresaw, with what was added to it on the way."""
     internal = DeployError("internal", f"this is a mistake in deploy itself: {error}")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
+from orchestrator.base.errors import Halted
 from orchestrator.on_host.secrets.secrets import redact, redacted
 
 EventKind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
@@ -111,7 +112,7 @@ class Report:
         step = StepReport(self, name)
         try:
             yield step
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Halted):
             step.state = "interrupted"
             raise
         except BaseException:

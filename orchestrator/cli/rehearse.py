@@ -166,6 +166,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     from orchestrator.base.limits import Limits
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
+    from orchestrator.group import Group
     from orchestrator.loop.deployment import Deployment
 
     options = SharedOptions(
@@ -186,7 +187,7 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     )
 
     def work(deployment: Deployment) -> None:
-        Deployment(replace(deployment.reading.job, lasting=keep)).up()
+        Deployment(Group.of(replace(deployment.reading.job, lasting=keep))).up()
 
     try:
         limits = Limits(ready_seconds=box.ready_seconds)

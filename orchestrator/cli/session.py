@@ -169,6 +169,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
     with opened as host:
         from orchestrator.base.limits import Limits
         from orchestrator.cli.hints import command_for
+        from orchestrator.group import Group
         from orchestrator.job import Job
         from orchestrator.loop.deployment import Deployment
 
@@ -177,7 +178,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         job = Job(
             host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker
         )
-        return command.work(Deployment(job)) or 0
+        return command.work(Deployment(Group.of(job))) or 0
 
 
 def _folder(folder: str, *, local: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
@@ -32,10 +33,10 @@ DOWNLOAD_CODES = (
 )  # fmt: skip
 
 
-def fetch(job: Job, found: Survey) -> Fetched:
+def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) -> Fetched:
     """Fetch what the folder lacks; a download that is under way is joined, not started again.
 
-    Interrupting this leaves the download running. Raises CheckpointError with the Hub's or the disk's reason,
+    Interrupting this leaves the download running, and so does `proceed` where it raises. Raises CheckpointError with the Hub's or the disk's reason,
     PreflightRefused where files or a folder of somebody else are in the way, Locked where the running download
     is of something else.
     """
@@ -45,12 +46,12 @@ def fetch(job: Job, found: Survey) -> Fetched:
         playbook=job.name,
         host=job.host.name,
         repository=playbook.model.repository,
-        folder=found.checkpoint.folder,
-        endpoint=endpoint or found.hf_endpoint or HUB,
-        python=found.engine.executable if found.engine else playbook.engine.python,
+        folder=survey.checkpoint.folder,
+        endpoint=endpoint or survey.hf_endpoint or HUB,
+        python=survey.engine.executable if survey.engine else playbook.engine.python,
     )
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
-        answer = _start(job, found, source, endpoint)
+        answer = _start(job, survey, source, endpoint)
         if answer.state == "running":
             _require_the_same(answer.holder or DownloadHolder(), playbook, source)
         started = time.monotonic()
@@ -73,23 +74,24 @@ def fetch(job: Job, found: Survey) -> Fetched:
             if isinstance(value, DownloadProgress) and value.total:
                 _tell(step, value, time.monotonic() - started)
             time.sleep(pause)
+            proceed()
             pause = min(2 * pause, POLL_SECONDS)
             answer = ask(job.host, DownloadStatus(instance=job.name))
 
 
-def _start(job: Job, found: Survey, source: Source, endpoint: str | None) -> Standing:
+def _start(job: Job, survey: Survey, source: Source, endpoint: str | None) -> Standing:
     playbook = job.playbook
     request = StartDownload(
         instance=job.name,
         repository=playbook.model.repository,
         revision=playbook.model.revision,
-        folder=found.checkpoint.folder,
+        folder=survey.checkpoint.folder,
         ignore=tuple(playbook.checkpoint.ignore),
         endpoint=endpoint,
         token=_token(playbook),
         token_consent="token-to-endpoint" in job.consents,
         foreign_folder="foreign-folder" in job.consents,
-        keep=tuple(sorted(found.patched)),
+        keep=tuple(sorted(survey.patched)),
     )
     try:
         return ask(job.host, request, deadline=60.0, installed_beside=source.python)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import Any, Literal
@@ -67,16 +68,25 @@ class _End:
 class Attempt:
     """One launch of a playbook, followed while this context is open; what becomes of it goes on record.
 
-    `past` is what was before this run followed it. Whatever follows it raises BudgetSpent("server_busy" or
+    `past` is what was before this run followed it; `proceed` raises where it is to be followed no longer. Whatever follows it raises BudgetSpent("server_busy" or
     "server_refuses") or PreflightRefused("no_key") where it serves and only we get no completion: nothing goes on record
     then, and nothing is to be repaired.
     """
 
-    def __init__(self, job: Job, plan: Plan, under_way: UnderWay, *, past: Past) -> None:
+    def __init__(
+        self,
+        job: Job,
+        plan: Plan,
+        under_way: UnderWay,
+        *,
+        past: Past,
+        proceed: Callable[[], None] = lambda: None,
+    ) -> None:
         self._job = job
         self._plan = plan
         self._under_way = under_way
         self._past = past
+        self._proceed = proceed
         self._grammar = job.playbook.kind.log
         self._server = Server(job)
         live = Live(plan.beside_log, job.wishes.patches, self._grammar)
@@ -101,6 +111,7 @@ class Attempt:
             on_log=self._shown.log,
             on_wait=self._shown.waited,
             given_up=self._shown.given_up,
+            proceed=self._proceed,
         )
         self._watch.__enter__()
         return self
@@ -122,6 +133,11 @@ class Attempt:
                 return failure
             self._healthy()
         return None
+
+    def outlive(self, seconds: float) -> Failure | None:
+        """Make sure for so long that one which answered lives on (None), while others are waited for."""
+        seen = self._watch.until_exit(seconds)
+        return None if seen.state == "late" else self._failure(_End(seen))
 
     def ask_again(self) -> Failure | None:
         """Ask a launch that was healthy before until a completion comes out (None), or until it is known to be broken."""

@@ -86,8 +86,9 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def no_remedy(failure: Failure, reason: str, *, host: str) -> DeployError:
-    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied."""
+def no_remedy(failure: Failure, reason: str, *, host: str, ended: bool = False) -> DeployError:
+    """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `ended` that
+    the launch is ended all the same."""
     subject = f"{host}: launch {failure.launch}"
     onward = {"verb": "restart"} if failure.asked else {}
     finding = failure.diagnosis.finding
@@ -109,7 +110,8 @@ def no_remedy(failure: Failure, reason: str, *, host: str) -> DeployError:
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     cause = failure.cause.rstrip(".")
     if failure.hung:
-        hangs = f"{subject} hangs: {cause}. It goes on{bundle}"
+        goes_on = "" if ended else ". It goes on"
+        hangs = f"{subject} hangs: {cause}{goes_on}{bundle}"
         return BudgetSpent("no_completion", hangs, **onward)
     return UnknownFailure(
         "unknown_cause",

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -35,6 +35,8 @@ class Seen:
     state: Literal["ready", "exited", "foreign", "lingering", "hanging", "late"]
     exit_code: int | None = None
     owner: PortOwner | None = None
+    at: float = field(default_factory=time.monotonic, compare=False)
+    """When, by this machine's clock (`time.monotonic`): those of several hosts cannot be compared."""
 
 
 class Watch:
@@ -42,7 +44,7 @@ class Watch:
 
     `on_log` gets the bytes of the log as they arrive, in a thread of its own, so that nothing which is waited for
     holds them up; `on_wait` the seconds waited and what the processes have done so far. `given_up` says why there is nothing left to
-    wait for, where there is nothing.
+    wait for, where there is nothing; `proceed` raises where it is to be followed no longer.
     """
 
     def __init__(
@@ -54,10 +56,12 @@ class Watch:
         on_log: Callable[[bytes], None],
         on_wait: Callable[[float, Labour], None],
         given_up: Callable[[], GivenUp | None] = lambda: None,
+        proceed: Callable[[], None] = lambda: None,
     ) -> None:
         self._on_log = on_log
         self._on_wait = on_wait
         self._given_up = given_up
+        self._proceed = proceed
         self._spool = tempfile.NamedTemporaryFile(buffering=0)  # noqa: SIM115 (closed with this context)
         self._read_again = Path(self._spool.name).open("rb")  # noqa: SIM115 (likewise; at a place of its own)
         self._taking = threading.Lock()
@@ -103,6 +107,7 @@ class Watch:
     def _follow(self, seconds: float, *, stop_when_ready: bool) -> Seen:
         started = time.monotonic()
         while (left := started + seconds - time.monotonic()) > 0:
+            self._proceed()
             if (why := self._given_up()) is not None:
                 return Seen(why)
             try:

@@ -1,4 +1,4 @@
-"""How are steps carried out, and what is planned anew on the way?"""
+"""How are steps carried out on one host, and what is planned anew on the way?"""
 
 from __future__ import annotations
 
@@ -6,36 +6,54 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from orchestrator.launch.failure import Failure
-from orchestrator.loop.consents import permit
+from orchestrator.loop.barriers import Stride, alone
+from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.steps.course import Course
-from orchestrator.steps.step import Onward, Step, Work
+from orchestrator.steps.step import Onward, Stage, Step, Work
 
 
 class Acting:
-    """One playbook on one host, to be changed. `require` raises where the lock is no longer held."""
+    """One host of a group, to be changed. `require` raises where a lock is no longer held."""
 
-    def __init__(self, reading: Reading, require: Callable[[], None]) -> None:
+    def __init__(self, reading: Reading, consents: Consents, require: Callable[[], None]) -> None:
         self.reading = reading
+        self.consents = consents
         self._require = require
+        self.prepared = False
+        """Whether it came as far as a launch: its checkpoint is whole."""
 
-    def carry_out(self, course: Course) -> Failure | Course:
+    def carry_out(self, course: Course, stride: Stride | None = None) -> Failure | Course:
         """Do every step, those that are planned on the way too; gives the last list, or the launch that failed."""
         while True:
-            permit(self.reading, course)
-            end = self.do(course.steps)
+            self.consents.permit(self.reading, course)
+            end = self.do(course.steps, stride)
             if isinstance(end, Failure):
                 return end
             if end in (None, "done"):
                 return course
             course = self.reading.course(course.goal, end)
 
-    def do(self, steps: Sequence[Step]) -> Failure | Onward | None:
+    def do(self, steps: Sequence[Step], stride: Stride | None = None) -> Failure | Onward | None:
         """Do these steps; ends with the first that fails or leaves what follows to be planned anew."""
+        stride = stride or alone()
+        stride.begin()
         with ExitStack() as until_end:
-            work = Work(self.reading.job, self._require, until_end)
+            work = Work(self.reading.job, self._require, until_end, stride.proceed)
             for step in steps:
-                end = step.do(work)
+                end = self._wait(step, work, stride) or step.do(work)
                 if end is not None:
                     return end
+        return None
+
+    def _wait(self, step: Step, work: Work, stride: Stride) -> Failure | Onward | None:
+        """Wait for the others where a step is a barrier; an end while it is waited is as that of a step."""
+        stride.proceed()
+        if step.together is None:
+            return None
+        self.prepared = self.prepared or step.together == Stage.LAUNCH
+        stride.come_to(step.together)
+        while not stride.all_at(step.together):
+            if end := step.meanwhile(work):
+                return end
         return None

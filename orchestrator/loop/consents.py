@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from orchestrator.base.errors import DeployError, PreflightRefused
@@ -20,20 +21,34 @@ def objection(job: Job, course: Course) -> DeployError | None:
     return None
 
 
-def permit(reading: Reading, course: Course) -> None:
-    """Raise what forbids these steps, and have every consent that they need."""
-    if error := objection(reading.job, course):
-        raise error
-    have(reading, course.lacking)
+class Consents:
+    """What a person was asked in one run: the same question about the same model is put once, whichever host needs it."""
 
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, ...], bool] = {}
+        self._asking = threading.Lock()
 
-def have(reading: Reading, lacking: Mapping[str, str]) -> None:
-    """Have each consent given by the person, or refuse; `lacking` says what asks for it."""
-    for consent, why in lacking.items():
-        job = reading.job
-        if job.ask is None or not job.ask(f"{_need(job, consent, why)}. Give it?"):
-            raise _missing(job, consent, why)
-        reading.job = job.allowing(consent)
+    def permit(self, reading: Reading, course: Course) -> None:
+        """Raise what forbids these steps, and have every consent that they need."""
+        if error := objection(reading.job, course):
+            raise error
+        self.have(reading, course.lacking)
+
+    def have(self, reading: Reading, lacking: Mapping[str, str]) -> None:
+        """Have each consent given by the person, or refuse; `lacking` says what asks for it."""
+        for consent, why in lacking.items():
+            if not self._given(reading.job, consent, why):
+                raise _missing(reading.job, consent, why)
+            reading.job = reading.job.allowing(consent)
+
+    def _given(self, job: Job, consent: str, why: str) -> bool:
+        if job.ask is None:
+            return False
+        question = (consent, why, job.name, job.playbook.model.repository, job.playbook.model.revision)
+        with self._asking:
+            if question not in self._answers:
+                self._answers[question] = job.ask(f"{_need(job, consent, why)}. Give it?")
+            return self._answers[question]
 
 
 def _missing(job: Job, consent: str, why: str) -> DeployError:

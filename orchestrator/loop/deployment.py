@@ -1,33 +1,44 @@
-"""What does each verb that changes a host come to: which steps are asked for, and what is told of their end?"""
+"""What does each verb that changes hosts come to: which steps are asked for, and what is told of their end?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 
+from orchestrator.base.errors import UsageError
+from orchestrator.group import Group
 from orchestrator.job import Job
-from orchestrator.launch.failure import Failure
 from orchestrator.loop.acting import Acting
-from orchestrator.loop.consents import permit
+from orchestrator.loop.consents import Consents, objection
 from orchestrator.loop.healthy import tell_healthy
 from orchestrator.loop.leftovers import names_what_lives
-from orchestrator.loop.lock import Lock
+from orchestrator.loop.locks import Locks
 from orchestrator.loop.reading import Reading
 from orchestrator.loop.repair import Repair
+from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.plan.wishes import Goal
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course
-from orchestrator.steps.patch import PatchStep
+from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
 
 
 class Deployment:
-    """One playbook on one host, as the verbs act on it."""
+    """One playbook on one host, or a group of them, as the verbs act on it."""
 
-    def __init__(self, job: Job) -> None:
-        self.reading = Reading(job)
+    def __init__(self, group: Group) -> None:
+        several = len(group.hosts) > 1
+        self.readings = tuple(Reading(host.job, host.role if several else "") for host in group.hosts)
+        self._consents = Consents()
+
+    @property
+    def reading(self) -> Reading:
+        """That of the host which serves alone; those of a group are asked one by one."""
+        (reading,) = self.readings
+        return reading
 
     @names_what_lives
     def up(self) -> None:
@@ -45,103 +56,155 @@ class Deployment:
         self._bring_up("restart", "restarting")
 
     def _bring_up(self, goal: Goal, doing: str) -> None:
-        planned = self.reading.course(goal)
-        begin: Onward | None = None
-        if planned.refusals:
-            raise planned.refusals[0]
-        if planned.only_asks and isinstance(planned.steps[0], Confirm):
-            if Acting(self.reading, _no_lock).do(planned.steps) == "done":
+        begins: list[Onward | None] = [None] * len(self.readings)
+        planned = self._courses(goal, begins)
+        for reading, own in zip(self.readings, planned, strict=True):
+            if own.refusals:
+                with reading.named():
+                    raise own.refusals[0]
+        if all(own.only_asks and isinstance(own.steps[0], Confirm) for own in planned):
+            ends = self._together(_no_lock).do(planned)
+            assert not isinstance(ends, Fall)  # asking once fails no launch
+            if all(end == "done" for end in ends):
                 self._tell(planned)
                 return
-            begin = "follow"
-            planned = course(self.reading.job, planned.plan, goal, begin)
-        job = self.reading.job
-        permit(self.reading, planned)
+            begins = [None if end == "done" else "follow" for end in ends]
+            planned = [
+                own if begin is None else course(reading.job, own.plan, goal, begin)
+                for reading, own, begin in zip(self.readings, planned, begins, strict=True)
+            ]
+        jobs = self._jobs
+        self._permit(planned)
         if goal == "up":
-            self._show_plan(planned)
-        with self._lock(doing) as lock:
-            if begin is not None or not self._stands(planned, job, lock):
-                planned = self.reading.course(goal, begin)
-            end = Repair(Acting(self.reading, lock.require), lock).until_healthy(planned)
+            self._show(planned)
+        with self._lock(doing) as locks:
+            if any(begins) or not self._stands(planned, jobs, locks):
+                planned = self._courses(goal, begins)
+            end = Repair(self._together(locks.require), locks).until_healthy(planned)
         self._tell(end)
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
-        reading = self.reading
-        planned = reading.course("patch")
-        reading.require_readable(planned.plan.survey)
-        job = reading.job
-        permit(reading, planned)
-        if not planned.plan.changes:
-            reading.require_config(planned.plan.survey)
-        with self._lock("patching") as lock:
-            if not self._stands(planned, job, lock):
-                planned = reading.course("patch")
-                permit(reading, planned)
-            *looking, _ = planned.steps
-            plan, cause = planned.plan, ""
-            changes = {change.patch.id: change for change in plan.changes}
-            acting = Acting(reading, lock.require)
-            failure = acting.do(looking)
-            if isinstance(failure, Failure):
-                repair = Repair(acting, lock)
-                decision = repair.decide(plan, failure, "patch")
-                cause = failure.cause
-                if decision.change is not None and decision.change.sets_something:
-                    repair.have_consents(decision.change)
-                    changes.setdefault(decision.change.patch.id, decision.change)
-                elif not changes and not decision.pending:
-                    raise repair.no_remedy(failure, decision)
-            acting.do([PatchStep(plan, tuple(changes.values()), cause)])
-        return tuple(changes.values())
+        planned = self._courses("patch")
+        for reading, own in zip(self.readings, planned, strict=True):
+            with reading.named():
+                reading.require_readable(own.plan.survey)
+        jobs = self._jobs
+        self._permit(planned)
+        for reading, own in zip(self.readings, planned, strict=True):
+            if not own.plan.changes:
+                with reading.named():
+                    reading.require_config(own.plan.survey)
+        with self._lock("patching") as locks:
+            if not self._stands(planned, jobs, locks):
+                planned = self._courses("patch")
+                self._permit(planned)
+            return self._patch(planned, locks)
+
+    def _patch(self, planned: Sequence[Course], locks: Locks) -> tuple[Change, ...]:
+        together = self._together(locks.require)
+        plans = [own.plan for own in planned]
+        changes = [{change.patch.id: change for change in plan.changes} for plan in plans]
+        looked = together.do([replace(own, steps=own.steps[:-1]) for own in planned])
+        cause = ""
+        if isinstance(looked, Fall):
+            repair = Repair(together, locks)
+            treatment = repair.decide(looked, plans, "patch")
+            cause = looked.failure.cause
+            if treatment.decision.change is not None and treatment.decision.change.sets_something:
+                repair.have_consents(treatment)
+                for own, change in zip(changes, treatment.changes, strict=True):
+                    if change is not None:
+                        own.setdefault(change.patch.id, change)
+            elif not any(changes) and not treatment.decision.pending:
+                with looked.acting.reading.named():
+                    raise repair.no_remedy(looked, treatment.decision)
+        together.patch(plans, [tuple(own.values()) for own in changes], cause)
+        return tuple(change for own in changes for change in own.values())
 
     def stop(self) -> None:
         """End the launch with everything that belongs to it."""
-        ending = self.reading.ending()
-        with self._lock("stopping") as lock:
-            Acting(self.reading, lock.require).do([ending])
+        endings = {id(reading): reading.ending() for reading in self.readings}
+        with self._lock("stopping") as locks:
+            self._together(locks.require).each(lambda acting: acting.do([endings[id(acting.reading)]]))
 
     def revert(self, patch_id: str | None, *, forget: bool = False) -> tuple[str, ...]:
         """Put back the original bytes, newest patch first; gives the patches taken back.
 
-        `forget` leaves the files as they are and takes the patches out of force all the same.
+        `forget` leaves the files as they are and takes the patches out of force all the same. Raises
+        UsageError("patch_not_in_force") for a patch that is in force on no host.
         """
-        with self._lock("reverting") as lock:
-            steps = self.reading.taking_back(patch_id, forget=forget)
-            Acting(self.reading, lock.require).do(steps)
-        return tuple(step.applied.patch for step in steps)
+        taken_back: list[Revert] = []
+        with self._lock("reverting") as locks:
+            absent: list[UsageError] = []
+            for acting in self._together(locks.require).hosts:
+                try:
+                    steps = acting.reading.taking_back(patch_id, forget=forget)
+                except UsageError as error:
+                    absent.append(error)
+                    continue
+                with acting.reading.named():
+                    acting.do(steps)
+                taken_back += steps
+            if len(absent) == len(self.readings):
+                raise absent[0]
+        return tuple(dict.fromkeys(step.applied.patch for step in taken_back))
+
+    @property
+    def _jobs(self) -> list[Job]:
+        return [reading.job for reading in self.readings]
+
+    def _together(self, require: Callable[[], None]) -> Together:
+        return Together([Acting(reading, self._consents, require) for reading in self.readings])
+
+    def _courses(self, goal: Goal, begins: Sequence[Onward | None] = ()) -> list[Course]:
+        """What a verb would do on each host."""
+        begin = dict(zip(self.readings, begins, strict=False))
+        return self._together(_no_lock).each(
+            lambda acting: acting.reading.course(goal, begin.get(acting.reading))
+        )
+
+    def _permit(self, planned: Sequence[Course]) -> None:
+        """Raise what forbids these lists, before anything is asked; then have every consent that they need."""
+        for reading, own in zip(self.readings, planned, strict=True):
+            with reading.named():
+                if error := objection(reading.job, own):
+                    raise error
+        for reading, own in zip(self.readings, planned, strict=True):
+            with reading.named():
+                self._consents.permit(reading, own)
 
     @contextmanager
-    def _lock(self, doing: str) -> Iterator[Lock]:
-        self.reading.look()
-        with ExitStack() as held:
-            with self.reading.job.report.wait("lock", "for the word that nobody else deploys this here"):
-                lock = held.enter_context(Lock(self.reading.job, doing))
-            yield lock
+    def _lock(self, doing: str) -> Iterator[Locks]:
+        with Locks(self.readings, doing) as locks:
+            yield locks
 
-    def _stands(self, planned: Course, job: Job, lock: Lock) -> bool:
-        """Whether what was planned before the lock was taken is still what is to be done: nobody deployed in between, and
-        no person took their time over a consent, which also changes what is planned (`job`: as it was then)."""
-        return self.reading.job is job and lock.free_since(planned.plan.survey.observed.turn)
+    def _stands(self, planned: Sequence[Course], jobs: Sequence[Job], locks: Locks) -> bool:
+        """Whether what was planned before the locks were taken is still what is to be done: nobody deployed in between, and
+        no person took their time over a consent, which also changes what is planned (`jobs`: as they were then)."""
+        same = all(now is then for now, then in zip(self._jobs, jobs, strict=True))
+        return same and locks.free_since([own.plan.survey.observed.turn for own in planned])
 
-    def _show_plan(self, planned: Course) -> None:
-        report = self.reading.job.report
-        text = "\n".join(summary(planned.plan, waiting=planned.waiting))
-        report.emit("plan", text, **planned.as_json())
-        for warning in planned.plan.warnings:
-            report.emit("warning", warning)
+    def _show(self, planned: Sequence[Course]) -> None:
+        for reading, own in zip(self.readings, planned, strict=True):
+            report = reading.job.report
+            text = "\n".join(summary(own.plan, waiting=own.waiting))
+            report.emit("plan", text, **own.as_json())
+            for warning in own.plan.warnings:
+                report.emit("warning", warning)
 
-    def _tell(self, end: Course) -> None:
+    def _tell(self, ends: Sequence[Course]) -> None:
         """The closing lines. A launch that was found in place and stays may differ from what is asked for now."""
-        job, first = self.reading.job, end.steps[0]
-        if isinstance(first, Confirm):
-            for difference in first.differences:
-                job.report.emit(
-                    "warning",
-                    f"the running launch differs: {difference}; {job.command('restart')} applies it",
-                )
-        tell_healthy(job, running=end.plan.survey.observed.endpoint if end.only_asks else None)
+        for job, end in zip(self._jobs, ends, strict=True):
+            first = end.steps[0]
+            if isinstance(first, Confirm):
+                for difference in first.differences:
+                    job.report.emit(
+                        "warning",
+                        f"the running launch differs: {difference}; {job.command('restart')} applies it",
+                    )
+            tell_healthy(job, running=end.plan.survey.observed.endpoint if end.only_asks else None)
 
 
 def _no_lock() -> None:

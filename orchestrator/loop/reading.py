@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.base.errors import CheckpointError, UsageError
+from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
@@ -41,11 +41,13 @@ SURVEY_SECONDS = 3 * DEADLINE_SECONDS
 class Reading:
     """One playbook on one host, as it stands."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, role: str = "") -> None:
+        self.role = role
+        """What it is for in a group of several; "" where it serves alone."""
         self.job = job
         """As it was asked for, with the consents that the person gave meanwhile."""
         self._facts: Facts | None = None
-        self._looked = False
+        self._place: tuple[str, str, str] | None = None
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
@@ -166,20 +168,35 @@ class Reading:
         what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
         with self.job.report.wait("look at", what, limit=SURVEY_SECONDS):
             survey = survey_of(self.job.host, self.job.playbook, facts=self._facts)
-        self._facts, self._looked = survey.facts, True
+        self._facts, self._place = survey.facts, survey.observed.place
         return survey
 
     def observe(self, launch: int | None = None) -> tuple[Observed, History]:
         """The last launch, or this one, and what was done before."""
         with self.job.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
             observed = observe(self.job.host, self.job.playbook, launch)
-        self._looked = True
+        self._place = observed[0].place
         return observed
 
-    def look(self) -> None:
-        """Make sure that a program was run on the host: the first settles by which python all are run."""
-        if not self._looked:
-            self.observe()
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """`Observed.place`; looks where nobody has looked yet."""
+        if self._place is None:
+            self._place = self.observe()[0].place
+        return self._place
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """An error of one host of a group says of which role it is, and on which host."""
+        try:
+            yield
+        except DeployError as error:
+            if self.role and "role" not in error.known:
+                host = self.job.host.name
+                at = "" if error.message.startswith(f"{host}: ") else f"{host}: "
+                error.message = f"{self.role} on {at}{error.message}"
+                error.known["role"] = self.role
+            raise
 
     def plan(self, goal: Goal = "up") -> Plan:
         """What would be launched, by how things stand now."""

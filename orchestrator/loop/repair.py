@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
 from orchestrator.base.errors import DeployError
 from orchestrator.launch.failure import Failure, GpuBusy, no_remedy
 from orchestrator.loop.acting import Acting
-from orchestrator.loop.consents import have
-from orchestrator.loop.lock import Lock
+from orchestrator.loop.locks import Locks
+from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
+from orchestrator.plan.predict import may_be
 from orchestrator.plan.wishes import Goal
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
@@ -16,88 +21,135 @@ from orchestrator.steps.clean import Clean
 from orchestrator.steps.clean_up import CleanUp
 from orchestrator.steps.course import Course, unanswered
 from orchestrator.steps.discard import DiscardStep
-from orchestrator.steps.patch import PatchStep
 from orchestrator.steps.refusals import spent
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Step
 
 
+@dataclass(frozen=True)
+class Treatment:
+    """What answers a failure: the decision for the host on which it came, and the changes of every host."""
+
+    decision: Decision
+    plans: tuple[Plan, ...]
+    changes: tuple[Change | None, ...]
+
+
 class Repair:
-    """Failed launches of a playbook on a host, repaired."""
+    """Failed launches of a group, repaired: decided for all of its hosts, and done on each that it concerns."""
 
-    def __init__(self, acting: Acting, lock: Lock) -> None:
-        self._acting = acting
-        self._reading = acting.reading
-        self._lock = lock
+    def __init__(self, together: Together, locks: Locks) -> None:
+        self._together = together
+        self._locks = locks
 
-    def until_healthy(self, course: Course) -> Course:
-        """Carry a list out, and repair what fails, until a completion comes out; gives the list that ended so."""
-        old = course.plan.survey.observed.launch
+    def until_healthy(self, courses: Sequence[Course]) -> tuple[Course, ...]:
+        """Carry the lists out, and repair what fails, until completions come out; gives the lists that ended so."""
+        goal = courses[0].goal
+        old = [course.plan.survey.observed.launch for course in courses]
         # nothing may be left to do about an old failure, and a person may have done it
-        anyway = course.goal == "up" and unanswered(self._reading.job, course.plan)
-        end = self._acting.carry_out(course)
-        while isinstance(end, Failure):
-            self._lock.doing(f"repairing launch {end.launch}")
-            self.repair(end, course.goal, launch_anyway=anyway and end.launch == old)
-            anyway = False
-            end = self._acting.carry_out(self._reading.course(course.goal, "launch"))
+        anyway = [
+            goal == "up" and unanswered(acting.reading.job, course.plan)
+            for acting, course in zip(self._together.hosts, courses, strict=True)
+        ]
+        end = self._together.carry_out(courses)
+        while isinstance(end, Fall):
+            number, launch = self._together.hosts.index(end.acting), end.failure.launch
+            self._locks.doing(f"repairing launch {launch}")
+            self.repair(end, goal, launch_anyway=anyway[number] and launch == old[number])
+            anyway = [False] * len(anyway)
+            end = self._together.carry_out(self._again(goal, end.acting))
         return end
 
-    def repair(self, failure: Failure, goal: Goal, *, launch_anyway: bool) -> None:
-        """What the remedy asks for before the next launch; raises where there is none."""
-        plan = self._reading.plan(goal)
-        decision = self.decide(plan, failure, goal)
-        change = decision.change
-        if change is None and not decision.pending and not launch_anyway:
-            raise self.no_remedy(failure, decision)
-        if error := spent(self._reading.job, plan.survey.history):
-            raise error
+    def _again(self, goal: Goal, failed: Acting) -> list[Course]:
+        """What is to be done next: a launch, and before it, on hosts that had not come as far, all that leads to it."""
+
+        def again(acting: Acting) -> Course:
+            ready = acting is failed or acting.prepared
+            return acting.reading.course(goal, "launch" if ready else None)
+
+        return self._together.each(again)
+
+    def repair(self, fall: Fall, goal: Goal, *, launch_anyway: bool) -> None:
+        """What the remedy asks for before the next launch; raises where there is none.
+
+        Where one host of a group has failed, the launches of the others are ended, and where nothing answers its failure
+        its own is too.
+        """
+        others = self._together.others(fall.acting)
+        others.end()
+        try:
+            with fall.acting.reading.named():
+                self._remedy(fall, goal, launch_anyway=launch_anyway)
+        except DeployError:
+            if others.hosts:
+                with suppress(DeployError):  # what led here says more
+                    Together([fall.acting]).end()
+            raise
+
+    def _remedy(self, fall: Fall, goal: Goal, *, launch_anyway: bool) -> None:
+        acting, failure = fall.acting, fall.failure
+        treatment = self.decide(fall, self._together.each(lambda host: host.reading.plan(goal)), goal)
+        change = treatment.decision.change
+        if change is None and not treatment.decision.pending and not launch_anyway:
+            raise self.no_remedy(fall, treatment.decision)
+        for host, plan in zip(self._together.hosts, treatment.plans, strict=True):
+            if error := spent(host.reading.job, plan.survey.history):
+                raise error
         if change is None:
             return
-        self.have_consents(change)
+        self.have_consents(treatment)
+        plan = treatment.plans[self._together.hosts.index(acting)]
         try:
-            self._acting.do(_before(plan, change, failure.launch))
+            acting.do(_before(plan, change, failure.launch))
         except GpuBusy as busy:
-            self._tell_finding(failure, Decision(None, busy.short.advice), host=busy.short.sentence)
+            self._tell_finding(fall, Decision(None, busy.short.advice), host=busy.short.sentence)
             raise
         if change.redownloads:
-            self._acting.carry_out(self._reading.course("fetch"))
-        self._acting.do([PatchStep(plan, (change,), failure.cause)])
+            acting.carry_out(acting.reading.course("fetch"))
+        changes = [(own,) if own is not None else () for own in treatment.changes]
+        self._together.patch(treatment.plans, changes, failure.cause)
 
-    def decide(self, plan: Plan, failure: Failure, goal: Goal) -> Decision:
-        """What answers a failure, told; a patch that did not help is taken back."""
-        job = self._reading.job
-        with self._reading.located(plan.survey):
-            decision = choose(
-                failure.diagnosis,
-                plan,
-                plan.survey,
-                job.wishes,
-                launch=failure.launch,
-                downloads=job.command("up") if goal in ("remediate", "patch") else None,
-                from_outside=failure.from_outside,
-            )
-        self._tell_finding(failure, decision, host=failure.known)
-        if decision.revert is not None:
-            self._acting.do([Revert(decision.revert, by_person=False)])
-        return decision
+    def decide(self, fall: Fall, plans: Sequence[Plan], goal: Goal) -> Treatment:
+        """What answers a failure, told; a patch that did not help is taken back.
 
-    def have_consents(self, change: Change) -> None:
-        """Have the consents that a remedy asks for by itself and nobody gave."""
-        given = self._reading.job.consents
-        have(
-            self._reading,
-            {consent: change.patch.id for consent in change.consents if consent not in given},
+        What a remedy sets is set on every host that it concerns: what is cured on one alone makes the ranks of a model
+        differ, and is the next failure of a replica. What it cleans or fetches again is the failed host's.
+        """
+        hosts = self._together.hosts
+        decisions: list[Decision | None] = [None] * len(hosts)
+        number = hosts.index(fall.acting)
+        decision = decisions[number] = _choose(fall.acting, plans[number], fall.failure, goal)
+        self._tell_finding(fall, decision, host=fall.failure.known)
+        for other, (host, plan) in enumerate(zip(hosts, plans, strict=True)):
+            answered = host is not fall.acting and (decision.revert or _sets(decision))
+            if answered and _concerns(fall, plans[number], plan):
+                failure = replace(fall.failure, launch=plan.survey.history.launch or 0)
+                decisions[other] = _choose(host, plan, failure, goal)
+        for host, own in zip(hosts, decisions, strict=True):
+            if own is not None and own.revert is not None:
+                host.do([Revert(own.revert, by_person=False)])
+        changes = tuple(
+            own.change if own is not None and (own is decision or _sets(own)) else None for own in decisions
         )
+        return Treatment(decision, tuple(plans), changes)
 
-    def no_remedy(self, failure: Failure, decision: Decision) -> DeployError:
+    def have_consents(self, treatment: Treatment) -> None:
+        """Have the consents that a remedy asks for by itself and nobody gave."""
+        for acting, change in zip(self._together.hosts, treatment.changes, strict=True):
+            given = acting.reading.job.consents
+            asked = change.consents if change is not None else ()
+            lacking = {consent: change.patch.id for consent in asked if change and consent not in given}
+            acting.consents.have(acting.reading, lacking)
+
+    def no_remedy(self, fall: Fall, decision: Decision) -> DeployError:
         """The error of a failure about which nothing is left to be done."""
         reason = decision.reason or "What a person can do is told with the finding"
-        return no_remedy(failure, reason, host=self._reading.job.host.name)
+        host, several = fall.acting.reading.job.host.name, len(self._together.hosts) > 1
+        return no_remedy(fall.failure, reason, host=host, ended=several)
 
-    def _tell_finding(self, failure: Failure, decision: Decision, *, host: str) -> None:
+    def _tell_finding(self, fall: Fall, decision: Decision, *, host: str) -> None:
         """The panel of a failure; `host` is what the host knows beside the log."""
-        job = self._reading.job
+        job, failure = fall.acting.reading.job, fall.failure
         words = finding(
             failure.diagnosis,
             decision,
@@ -117,6 +169,37 @@ class Repair:
             diff=diff,
             panel=words,
         )
+
+
+def _choose(acting: Acting, plan: Plan, failure: Failure, goal: Goal) -> Decision:
+    job = acting.reading.job
+    with acting.reading.located(plan.survey):
+        return choose(
+            failure.diagnosis,
+            plan,
+            plan.survey,
+            job.wishes,
+            launch=failure.launch,
+            downloads=job.command("up") if goal in ("remediate", "patch") else None,
+            from_outside=failure.from_outside,
+        )
+
+
+def _concerns(fall: Fall, failed: Plan, other: Plan) -> bool:
+    """Whether what cures a failure is for another host too: it serves the same model, and the patch's window does not
+    tell the two apart."""
+    own = fall.failure.diagnosis.finding
+    patches = fall.acting.reading.job.wishes.patches
+    window = next((patch.window for patch in patches if own and patch.id == own.patch), None)
+    if failed.playbook.model != other.playbook.model:
+        return False
+    if window is None or not failed.known.hold(window):
+        return True
+    return other.known.hold(window) or may_be(window, other.known)
+
+
+def _sets(decision: Decision) -> bool:
+    return decision.change is not None and decision.change.sets_something
 
 
 def _before(plan: Plan, change: Change, launch: int) -> list[Step]:

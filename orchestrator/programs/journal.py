@@ -97,13 +97,15 @@ class PatchRecord(JournalRecord):
 
 
 class RevertRecord(JournalRecord):
-    """A patch is no longer in force; `forgotten`: its files were left as they are. Older releases do not tell the folder."""
+    """A patch is no longer in force; `forgotten`: its files were left as they are, `withdrawn`: it was never tried. Older
+    releases do not tell the folder."""
 
     action: Literal["revert"] = "revert"
     patch: str
     folder: str | None = None
     by_person: bool = False
     forgotten: bool = False
+    withdrawn: bool = False
 
 
 class StopRecord(JournalRecord):

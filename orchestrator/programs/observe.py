@@ -59,6 +59,8 @@ class Observation(Value):
     """The word in the lock before anything else was looked at; None where somebody is at work."""
     machine: str
     boot_id: str
+    state: str
+    """The folder in which the deployment is kept."""
 
 
 class Observe(Request[Observation]):

@@ -44,12 +44,16 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
     ask(job.host, request)
 
 
-def revert(job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = False) -> tuple[Done, ...]:
+def revert(
+    job: Job, applied: AppliedPatch, *, by_person: bool, forget: bool = False, withdrawn: bool = False
+) -> tuple[Done, ...]:
     """Put the original bytes back where the patch was applied; gives what was done with each file.
 
-    `forget` takes it out of force and leaves the files alone.
+    `forget` takes it out of force and leaves the files alone. One that is `withdrawn` counts as not tried.
     """
     record = RevertRecord(patch=applied.patch, folder=applied.folder, by_person=by_person, forgotten=forget)
+    if withdrawn:
+        record = record.model_copy(update={"withdrawn": True})
     request = Restore(
         instance=job.name,
         folder=applied.folder,

@@ -55,5 +55,5 @@ class Download(Step):
         from orchestrator.download.fetch import fetch
 
         work.require()
-        fetch(work.job, self.plan.survey)
+        fetch(work.job, self.plan.survey, work.proceed)
         return "verify"

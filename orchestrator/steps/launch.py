@@ -8,7 +8,7 @@ from orchestrator.launch.server import Server
 from orchestrator.on_host.kinds import registry
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.patch import DEADLINE_SECONDS
-from orchestrator.steps.step import Effects, Step, Work
+from orchestrator.steps.step import Effects, Stage, Step, Work
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class LaunchStep(Step):
     """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first."""
 
     name = "launch"
+    together = Stage.LAUNCH
     plan: Plan
 
     @property

@@ -11,12 +11,14 @@ from orchestrator.survey.journal import AppliedPatch
 
 @dataclass(frozen=True)
 class Revert(Step):
-    """Put the original bytes back. Not `by_person`: the patch did not help. `forget` leaves the files as they are."""
+    """Put the original bytes back. Not `by_person`: the patch did not help, or is `withdrawn` untried, since it could not
+    be applied on another host of the group. `forget` leaves the files as they are."""
 
     name = "revert"
     applied: AppliedPatch
     by_person: bool = True
     forget: bool = False
+    withdrawn: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -35,9 +37,16 @@ class Revert(Step):
         patch = self.applied.patch
         work.require()
         with work.job.report.step("revert", f"taking {patch} back", limit=DEADLINE_SECONDS) as step:
-            done = apply.revert(work.job, self.applied, by_person=self.by_person, forget=self.forget)
+            done = apply.revert(
+                work.job,
+                self.applied,
+                by_person=self.by_person,
+                forget=self.forget,
+                withdrawn=self.withdrawn,
+            )
             if not self.by_person:
-                step.done = f"{patch} taken back, it did not help"
+                why = "not every host of the group could take it" if self.withdrawn else "it did not help"
+                step.done = f"{patch} taken back, {why}"
                 return
             files = ", ".join(f"{file.name}: {file.done}" for file in done) or "options only"
             step.done = f"{patch}   {files}"

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from orchestrator.launch.failure import Failure
 from orchestrator.plan.plan import Plan
-from orchestrator.steps.step import Effects, Onward, Step, Work
+from orchestrator.steps.step import Effects, Onward, Stage, Step, Work
 from orchestrator.steps.watch import settled
+
+GLANCE_SECONDS = 0.05
+"""How long a launch that answers is looked at, each time, while the others of its group are waited for."""
 
 
 @dataclass(frozen=True)
@@ -15,12 +18,16 @@ class SmokeStep(Step):
     """`ours`: this run started the launch."""
 
     name = "smoke"
+    together = Stage.COMPLETION
     plan: Plan
     ours: bool = True
 
     @property
     def effects(self) -> Effects:
         return Effects((asking(self.plan),))
+
+    def meanwhile(self, work: Work) -> Failure | Onward | None:
+        return settled(work.attempt.outlive(GLANCE_SECONDS), ours=self.ours)
 
     def do(self, work: Work) -> Failure | Onward | None:
         return settled(work.attempt.prove(), ours=self.ours)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from orchestrator.job import Job
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 Onward = Literal["follow", "fetch", "verify", "launch", "done"]
 """Where planning takes up again when a step changed what the steps after it were planned from: with the launch that is
 there, with fetching, with the check of what was fetched, with a launch; or nothing is left to do."""
+
+
+class Stage(IntEnum):
+    """What the hosts of a group do together, in this order: no step of a stage begins on one of them before all the others
+    have come to the stage, or have nothing left to do."""
+
+    LAUNCH = 1
+    """Every checkpoint is there and patched."""
+    COMPLETION = 2
+    """Every launch is ready."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +53,18 @@ class Effects:
 
 class Work:
     """What the steps of one list hand to each other: the launch that they follow; `require` raises where the lock is no
-    longer held."""
+    longer held, `proceed` (Halted) where another host of the group has failed."""
 
-    def __init__(self, job: Job, require: Callable[[], None], until_end: ExitStack) -> None:
+    def __init__(
+        self,
+        job: Job,
+        require: Callable[[], None],
+        until_end: ExitStack,
+        proceed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.job = job
         self.require = require
+        self.proceed = proceed
         self._until_end = until_end
         self._attempt: Attempt | None = None
 
@@ -54,7 +72,8 @@ class Work:
         """Follow this launch until the list has ended."""
         from orchestrator.launch.attempt import Attempt
 
-        self._attempt = self._until_end.enter_context(Attempt(self.job, plan, launch, past=past))
+        attempt = Attempt(self.job, plan, launch, past=past, proceed=self.proceed)
+        self._attempt = self._until_end.enter_context(attempt)
 
     @property
     def attempt(self) -> Attempt:
@@ -70,10 +89,16 @@ class Step(ABC):
     """
 
     name: ClassVar[str]
+    together: ClassVar[Stage | None] = None
+    """Where it is a barrier for the hosts of a group."""
 
     @property
     @abstractmethod
     def effects(self) -> Effects: ...
+
+    def meanwhile(self, work: Work) -> Failure | Onward | None:
+        """Look, for a moment, at what goes on while others are waited for at this barrier; an end is as that of `do`."""
+        return None
 
     @abstractmethod
     def do(self, work: Work) -> Failure | Onward | None:

@@ -37,7 +37,7 @@ class VerifyStep(Step):
             return None
         if self.broken == "fetch":
             work.require()
-            fetch(job, survey)
+            fetch(job, survey, work.proceed)
             return "verify"
         raise broken(job, survey, verdict, next_command=self._next(work, verdict.bad[0].file))
 

@@ -166,6 +166,10 @@ def _revert(history: History, record: RevertRecord) -> History:
     )
     if record.by_person:
         return replace(history, applied=others, attempts=0, killed=0, tried={})
+    if record.withdrawn:
+        ways = history.tried.get(record.patch, ())[:-1]
+        rest = {patch: taken for patch, taken in history.tried.items() if patch != record.patch}
+        return replace(history, applied=others, tried={**rest, record.patch: ways} if ways else rest)
     return replace(history, applied=others)
 
 

@@ -38,6 +38,8 @@ class Observed:
     """What was done on this machine, oldest first."""
     turn: str | None = None
     """The word in the lock when this was seen (`on_host/state/turns.py`); None where somebody was at work."""
+    place: tuple[str, str, str] = ("", "", "")
+    """Machine, boot and state folder: the same for whoever looks, by whatever name they reach the host."""
 
     @property
     def serves(self) -> bool:
@@ -90,5 +92,6 @@ def observed(seen: Observation) -> tuple[Observed, History]:
         shm=seen.shm,
         journal=tuple(map(read, records)),
         turn=seen.turn,
+        place=(seen.machine, seen.boot_id, seen.state),
     )
     return found, fold(found.journal)

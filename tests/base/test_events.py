@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.base.errors import Halted
 from orchestrator.base.events import Event, Report
 
 
@@ -30,7 +31,11 @@ def test_a_step_is_told_from_its_start_to_its_end() -> None:
 
 @pytest.mark.parametrize(
     ("error", "state", "text"),
-    [(ValueError("x"), "failed", "from the Hub"), (KeyboardInterrupt(), "interrupted", "")],
+    [
+        (ValueError("x"), "failed", "from the Hub"),
+        (KeyboardInterrupt(), "interrupted", ""),
+        (Halted(), "interrupted", ""),
+    ],
 )
 def test_a_step_that_does_not_come_to_its_end_says_so(error: BaseException, state: str, text: str) -> None:
     shown = Shown()

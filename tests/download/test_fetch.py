@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import CheckpointError, HostError, Locked, PreflightRefused
+from orchestrator.base.errors import CheckpointError, Halted, HostError, Locked, PreflightRefused
 from orchestrator.download import fetch
 from orchestrator.job import Job
 from orchestrator.plan.wishes import Wishes
@@ -77,6 +77,16 @@ def test_a_download_is_followed_to_its_end() -> None:
     end = told.events[-1]
     assert (end.data["state"], end.text) == ("ok", "2.0 GB, 3 of 12 files fetched")
     assert {"commit": "c" * 40, "files": 12, "fetched": 3}.items() <= end.data.items()
+
+
+def test_one_whose_group_has_failed_is_followed_no_longer_and_goes_on() -> None:
+    def proceed() -> None:
+        raise Halted
+
+    host = Downloading(standing("started"))
+    with pytest.raises(Halted):
+        fetch.fetch(job(host), BARE, proceed)
+    assert [request["action"] for _, request in host.asked] == ["start"]
 
 
 def test_of_one_unit_it_is_written_once() -> None:

@@ -252,3 +252,17 @@ def test_one_whose_processes_are_gone_meanwhile_is_not_explained_by_its_log() ->
         failure = launch.ask_again()
     assert failure is not None and failure.silent
     assert failure.cause == "the engine ended, nobody knows with which exit status"
+
+
+def test_one_that_answers_is_looked_at_while_the_others_of_its_group_are_waited_for() -> None:
+    host = Serving(TOKENS)
+    host.states.put(READY)
+    with following(host) as launch:
+        assert launch.until_ready() is None
+        assert launch.outlive(0.01) is None
+        assert host.recorded == []
+        host.states.put(exited(1))
+        failure = launch.outlive(30.0)
+    assert failure is not None
+    assert failure.cause == "the engine ended with exit status 1"
+    assert [record["result"] for record in host.recorded] == ["failed"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.base.errors import Halted
 from orchestrator.launch.watch import GivenUp, Seen, Watch
 from orchestrator.programs.watch import FollowLaunch
 from tests.launch.following import Following
@@ -31,7 +32,13 @@ class Followed(Following):
         self.text += chunk
         self.arrived.set()
 
-    def watch(self, *, given_up: Callable[[], GivenUp | None] = lambda: None, on_log: Any = None) -> Watch:
+    def watch(
+        self,
+        *,
+        given_up: Callable[[], GivenUp | None] = lambda: None,
+        on_log: Any = None,
+        proceed: Callable[[], None] = lambda: None,
+    ) -> Watch:
         return Watch(
             self,
             log="/log",
@@ -39,6 +46,7 @@ class Followed(Following):
             on_log=on_log or self.heard,
             on_wait=lambda seconds, work: None,
             given_up=given_up,
+            proceed=proceed,
         )
 
 
@@ -65,6 +73,18 @@ def test_a_launch_that_is_given_up_is_not_waited_for() -> None:
     with one.watch(given_up=lambda: "lingering" if one.arrived.is_set() else None) as watch:
         one.log.put(b"it is over\n")
         assert watch.until_ready(SECONDS) == Seen("lingering")
+
+
+def test_a_launch_that_its_group_gives_up_is_followed_no_longer() -> None:
+    one = Followed()
+
+    def proceed() -> None:
+        if one.arrived.is_set():
+            raise Halted
+
+    with one.watch(proceed=proceed) as watch, pytest.raises(Halted):
+        one.log.put(b"another host failed\n")
+        watch.until_exit(SECONDS)
 
 
 def test_an_error_while_the_log_is_told_reaches_who_follows() -> None:

@@ -12,6 +12,7 @@ from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
+from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import make_plan
 from orchestrator.steps.course import Course
@@ -58,7 +59,7 @@ def steps(*named: Step) -> Course:
 
 
 def carry_out(reading: Reading, planned: Course) -> Failure | Course:
-    return Acting(reading, lambda: None).carry_out(planned)
+    return Acting(reading, Consents(), lambda: None).carry_out(planned)
 
 
 def test_all_steps_are_done_in_order() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import PreflightRefused
+from orchestrator.group import Group
 from orchestrator.loop.deployment import Deployment
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import make_plan
@@ -21,7 +22,7 @@ from tests.surveys import survey
 class Changed:
     """A lock that somebody else had in between."""
 
-    def free_since(self, turn: str) -> bool:
+    def free_since(self, turns: list[str]) -> bool:
         return False
 
     def require(self) -> None:
@@ -46,9 +47,10 @@ class Locked(Deployment):
 def test_a_patch_that_is_planned_under_the_lock_needs_its_consents_too() -> None:
     asked = job()
     planned = course(asked, make_plan("gpu7", asked.playbook, survey(), asked.wishes), "patch")
-    deployment = Locked(asked)
-    deployment.reading = Planned(asked)
-    deployment.reading.courses = [
+    deployment = Locked(Group.of(asked))
+    reading = Planned(asked)
+    deployment.readings = (reading,)
+    reading.courses = [
         replace(planned, lacking={}),
         replace(planned, lacking={"foreign-folder": "it belongs to uid 7"}),
     ]
@@ -58,14 +60,14 @@ def test_a_patch_that_is_planned_under_the_lock_needs_its_consents_too() -> None
 
 
 class Free:
-    def free_since(self, turn: str) -> bool:
+    def free_since(self, turns: list[str]) -> bool:
         return True
 
 
 def test_a_consent_that_was_given_before_the_lock_makes_what_was_planned_old() -> None:
-    deployment = Deployment(job())
+    deployment = Deployment(Group.of(job()))
     asked = deployment.reading.job
     planned = course(asked, make_plan("gpu7", asked.playbook, survey(), asked.wishes), "up")
-    assert deployment._stands(planned, asked, Free())  # type: ignore[arg-type]
+    assert deployment._stands([planned], [asked], Free())  # type: ignore[arg-type]
     deployment.reading.job = asked.allowing("listen-openly")
-    assert not deployment._stands(planned, asked, Free())  # type: ignore[arg-type]
+    assert not deployment._stands([planned], [asked], Free())  # type: ignore[arg-type]

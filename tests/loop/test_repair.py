@@ -13,8 +13,10 @@ from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
+from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.loop.repair import Repair, _before
+from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.steps.course import Course, course
 from orchestrator.survey.survey import Survey
@@ -54,25 +56,26 @@ class Failing(Acting):
     """Its lists fail so often before one ends well."""
 
     def __init__(self, reading: Reading, *failures: Failure) -> None:
-        super().__init__(reading, lambda: None)
+        super().__init__(reading, Consents(), lambda: None)
         self.failures = list(failures)
 
-    def carry_out(self, course: Course) -> Failure | Course:
+    def carry_out(self, course: Course, stride: object = None) -> Failure | Course:
         return self.failures.pop(0) if self.failures else course
 
 
 class Counting(Repair):
     repaired: list[tuple[int, bool]]
 
-    def repair(self, failure: Failure, goal: Any, *, launch_anyway: bool) -> None:
-        self.repaired.append((failure.launch, launch_anyway))
+    def repair(self, fall: Fall, goal: Any, *, launch_anyway: bool) -> None:
+        self.repaired.append((fall.failure.launch, launch_anyway))
 
 
 def test_every_failure_is_repaired_until_a_list_ends_well() -> None:
     held, asked = Held(), job()
-    failing = Counting(Failing(Surveyed(asked, survey()), failure(1), failure(2)), held)  # type: ignore[arg-type]
+    acting = Failing(Surveyed(asked, survey()), failure(1), failure(2))
+    failing = Counting(Together([acting]), held)  # type: ignore[arg-type]
     failing.repaired = []
-    ended = failing.until_healthy(course(asked, plan(), "up"))
+    (ended,) = failing.until_healthy([course(asked, plan(), "up")])
     assert [step.name for step in ended.steps] == ["patch", "launch", "watch", "smoke"]
     assert failing.repaired == [(1, False), (2, False)]
     assert held.told == ["repairing launch 1", "repairing launch 2"]
@@ -80,7 +83,8 @@ def test_every_failure_is_repaired_until_a_list_ends_well() -> None:
 
 def repair(found: Survey, asked: Job, *, launch_anyway: bool = False) -> None:
     acting = Failing(Surveyed(asked, found))
-    Repair(acting, Held()).repair(failure(), "up", launch_anyway=launch_anyway)  # type: ignore[arg-type]
+    repair = Repair(Together([acting]), Held())  # type: ignore[arg-type]
+    repair.repair(Fall(acting, failure()), "up", launch_anyway=launch_anyway)
 
 
 def test_a_failure_that_no_patch_knows_is_the_end_and_is_told() -> None:

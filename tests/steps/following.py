@@ -26,7 +26,7 @@ class Followed:
         self._comes = comes
         self.asked: list[Any] = []
 
-    def __call__(self, job: Any, plan: Any, launch: UnderWay, *, past: str) -> Followed:
+    def __call__(self, job: Any, plan: Any, launch: UnderWay, *, past: str, proceed: Any) -> Followed:
         self.asked.append((launch.launch, past))
         return self
 

@@ -37,7 +37,7 @@ def test_what_is_known_to_be_missing_is_fetched(
     checkpoint: Checkpoint, fetches: bool, bytes_: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fetched: list[Any] = []
-    monkeypatch.setattr(fetch, "fetch", lambda job, found: fetched.append(found))
+    monkeypatch.setattr(fetch, "fetch", lambda job, found, proceed: fetched.append(found))
     step = Download(plan(survey(checkpoint=checkpoint)))
     assert step.effects.network_bytes == bytes_
     assert step.effects.words[0].startswith("fetch" if fetches else "nothing")

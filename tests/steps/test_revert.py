@@ -26,10 +26,17 @@ def test_what_would_be_taken_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by_person", "text"),
-    [(True, "fp8-kv-mla   config.json: restored"), (False, "fp8-kv-mla taken back, it did not help")],
+    ("how", "text"),
+    [
+        ({"by_person": True}, "fp8-kv-mla   config.json: restored"),
+        ({"by_person": False}, "fp8-kv-mla taken back, it did not help"),
+        (
+            {"by_person": False, "withdrawn": True},
+            "fp8-kv-mla taken back, not every host of the group could take it",
+        ),
+    ],
 )
-def test_what_was_taken_back(by_person: bool, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_taken_back(how: dict[str, bool], text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
     def revert(job: Any, applied: AppliedPatch, **how: Any) -> tuple[Done, ...]:
@@ -38,6 +45,6 @@ def test_what_was_taken_back(by_person: bool, text: str, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(apply, "revert", revert)
     told = Told()
-    assert do(Revert(APPLIED, by_person=by_person), job(Answering(), told)) == (None, 1)
-    assert asked == [(APPLIED, {"by_person": by_person, "forget": False})]
+    assert do(Revert(APPLIED, **how), job(Answering(), told)) == (None, 1)
+    assert asked == [(APPLIED, {"forget": False, "withdrawn": False, **how})]
     assert told.events[-1].text == text

@@ -24,7 +24,7 @@ BAD = {**WHOLE_ONE, "whole": False, "bad": [{"file": "a b.safetensors", "why": "
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     fetched: list[Any] = []
-    monkeypatch.setattr(fetch, "fetch", lambda job, found: fetched.append(found))
+    monkeypatch.setattr(fetch, "fetch", lambda job, found, proceed: fetched.append(found))
     return fetched
 
 

@@ -59,6 +59,14 @@ def test_whose_launches_they_are_is_known_where_a_record_says_so() -> None:
     assert not sound({**launch(1), "playbook": 7})
 
 
+def test_a_patch_that_was_withdrawn_counts_as_not_tried() -> None:
+    revert = {"action": "revert", "patch": "fp8-kv-mla", "folder": "/models/k", "withdrawn": True}
+    first = fold([launch(1), patch(way="a"), revert])
+    assert (first.applied, first.tried, first.attempts) == ((), {}, 1)
+    second = fold([launch(1), patch(way="a"), patch(way="b"), revert])
+    assert second.tried == {"fp8-kv-mla": ("a",)}
+
+
 def test_attempts_count_through_failures_and_start_anew_when_healthy() -> None:
     records = [launch(1), outcome(1, "failed"), launch(2), outcome(2, "failed"), launch(3)]
     assert fold(records).attempts == 3

@@ -36,6 +36,7 @@ QUIET: Mapping[str, Any] = {
     "turn": "",
     "machine": "here",
     "boot_id": "b",
+    "state": "/s",
 }
 
 

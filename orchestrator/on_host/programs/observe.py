@@ -23,7 +23,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
     health: status or null, models: [id], listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
-    shm: {entries, bytes} held by members, journal: [record], turn (`turns.word`, read before all else), machine, boot_id}. `alive` is the
+    shm: {entries, bytes} held by members, journal: [record], turn (`turns.word`, read before all else), machine, boot_id, state: the folder}. `alive` is the
     supervisor's; members may live on without it.
     """
     state = known_folder(request["instance"])
@@ -60,6 +60,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "turn": turn,
         "machine": machine_id(),
         "boot_id": boot_id(),
+        "state": str(state),
     }
 
 

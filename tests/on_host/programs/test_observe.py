@@ -49,6 +49,7 @@ def test_nothing_was_ever_started(deployments: Deployments) -> None:
         "journal": [],
         "machine": machine_id(),
         "boot_id": boot_id(),
+        "state": str(deployments.folder()),
         "turn": "",
     }
     assert not deployments.folder().parent.exists()

@@ -1,0 +1,74 @@
+"""How far has each host of a group come, and does the group go on?"""
+
+from __future__ import annotations
+
+import math
+import threading
+
+from orchestrator.base.errors import Halted
+from orchestrator.steps.step import Stage
+
+LOOK_SECONDS = 0.25
+"""How often a host that waits for others looks at what goes on meanwhile."""
+
+
+class Barriers:
+    """Hosts that wait for each other, each followed in a thread of its own."""
+
+    def __init__(self, hosts: int) -> None:
+        self._at: list[float] = [0] * hosts
+        self._changed = threading.Condition()
+        self._halted = False
+        self.strides = tuple(Stride(self, number) for number in range(hosts))
+
+    def halt(self) -> None:
+        """Let nobody go on."""
+        with self._changed:
+            self._halted = True
+            self._changed.notify_all()
+
+    def proceed(self) -> None:
+        """Raise Halted where the group does not go on."""
+        if self._halted:
+            raise Halted
+
+    def move(self, number: int, to: float) -> None:
+        with self._changed:
+            self._at[number] = to
+            self._changed.notify_all()
+
+    def all_at(self, stage: Stage, seconds: float) -> bool:
+        """Whether every host has come as far within so many seconds; raises Halted."""
+        with self._changed:
+            came = self._changed.wait_for(lambda: self._halted or min(self._at) >= stage, timeout=seconds)
+        self.proceed()
+        return came
+
+
+class Stride:
+    """One host's way along the barriers of its group."""
+
+    def __init__(self, barriers: Barriers, number: int) -> None:
+        self._barriers = barriers
+        self._number = number
+        self.proceed = barriers.proceed
+
+    def begin(self) -> None:
+        """At the beginning of a list: whatever was reached before is not what the others wait for."""
+        self._barriers.move(self._number, 0)
+
+    def come_to(self, stage: Stage) -> None:
+        self._barriers.move(self._number, stage)
+
+    def end(self) -> None:
+        """Nothing is left to do: nobody waits for this host any more."""
+        self._barriers.move(self._number, math.inf)
+
+    def all_at(self, stage: Stage) -> bool:
+        """Whether all have come as far; waits for a moment. Raises Halted."""
+        return self._barriers.all_at(stage, LOOK_SECONDS)
+
+
+def alone() -> Stride:
+    """That of a host which waits for nobody."""
+    return Barriers(1).strides[0]

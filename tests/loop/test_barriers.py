@@ -1,0 +1,57 @@
+"""Hosts wait for each other where a stage begins, and for none that has nothing left to do."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from orchestrator.base.errors import Halted
+from orchestrator.loop.barriers import Barriers, alone
+from orchestrator.steps.step import Stage
+
+
+def test_who_is_alone_waits_for_nobody() -> None:
+    stride = alone()
+    stride.come_to(Stage.LAUNCH)
+    assert stride.all_at(Stage.LAUNCH)
+
+
+def test_nobody_goes_on_before_all_have_come_as_far() -> None:
+    first, second = Barriers(2).strides
+    first.come_to(Stage.LAUNCH)
+    assert not first.all_at(Stage.LAUNCH)
+    second.come_to(Stage.COMPLETION)  # it follows a launch that was there before
+    assert first.all_at(Stage.LAUNCH)
+    assert not second.all_at(Stage.COMPLETION)
+
+
+def test_a_list_that_begins_anew_is_waited_for_again_and_one_that_ended_is_not() -> None:
+    first, second = Barriers(2).strides
+    for stride in (first, second):
+        stride.come_to(Stage.LAUNCH)
+    second.begin()
+    assert not first.all_at(Stage.LAUNCH)
+    second.end()
+    first.come_to(Stage.COMPLETION)
+    assert first.all_at(Stage.COMPLETION)
+
+
+def test_who_waits_is_woken_by_a_halt() -> None:
+    barriers = Barriers(2)
+    ends: list[str] = []
+
+    def wait() -> None:
+        try:
+            while not barriers.all_at(Stage.LAUNCH, 60.0):
+                ends.append("late")
+        except Halted:
+            ends.append("halted")
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    barriers.halt()
+    waiting.join()
+    assert ends == ["halted"]
+    with pytest.raises(Halted):
+        barriers.strides[1].proceed()
