@@ -16,7 +16,7 @@ TWICE: dict[str, str] = {
 """Names that stand twice, each with the reason."""
 VAGUE = {"one", "found", "told", "said"}
 """What a variable is not called: the thing has a name, such as process, match, reason, line."""
-TO_BE_NAMED = ("diagnosis/", "download/", "remedy/", "steps/", "survey/")
+TO_BE_NAMED = ("steps/",)
 """Rooms in which some still are."""
 
 

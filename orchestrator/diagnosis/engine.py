@@ -72,7 +72,7 @@ def judge(launch: LaunchLog, *, known: Known, patches: Sequence[Patch]) -> Diagn
     stopping = launch.startup.stopping
     if stopping and not launch.startup.up_line:
         return Diagnosis(
-            verdict="unknown_fault", root_cause=_said(stopping, launch), evidence=_milestone(launch)
+            verdict="unknown_fault", root_cause=_caused_by_line(stopping, launch), evidence=_milestone(launch)
         )
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
@@ -91,29 +91,31 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     """
     up = launch.startup.up_line
     since = [
-        seen
-        for seen in launch.seen
-        if seen.incident.role != "benign" and seen.incident.first_line > (up or 0)
+        folded
+        for folded in launch.incidents
+        if folded.incident.role != "benign" and folded.incident.first_line > (up or 0)
     ]
     if stopping := launch.startup.stopping:
         # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
-        since = [seen for seen in since if seen.incident.first_line < stopping.number]
+        since = [folded for folded in since if folded.incident.first_line < stopping.number]
     if launch.startup.serves_since is not None:  # a command line is refused before
-        since = [seen for seen in since if seen.incident.kind != "refusal"]
+        since = [folded for folded in since if folded.incident.kind != "refusal"]
     if launch.startup.serves_since is not None and not ended:
-        own = [seen.incident for seen in since if seen.incident.of_engine and seen.incident.fatal]
+        own = [folded.incident for folded in since if folded.incident.of_engine and folded.incident.fatal]
         unexplained = bool(own) and not any(_names_a_cause(incident) for incident in own)
         since = [
-            seen
-            for seen in since
-            if seen.incident.of_engine or (unexplained and seen.incident.kind == "crash")
+            folded
+            for folded in since
+            if folded.incident.of_engine or (unexplained and folded.incident.kind == "crash")
         ]
-    fatal = [seen for seen in since if seen.incident.fatal]
+    fatal = [folded for folded in since if folded.incident.fatal]
     if not fatal and (launch.startup.serves_since is not None or not since):
         return None
-    standing = [seen for seen in since if seen.incident.fatal or not launch.went_on_after(seen.incident)]
+    standing = [
+        folded for folded in since if folded.incident.fatal or not launch.went_on_after(folded.incident)
+    ]
     engine = (*launch.grammar.processes.children, "rank")
-    return min(standing, key=lambda seen: _rank(seen.incident, up is not None, engine), default=None)
+    return min(standing, key=lambda folded: _rank(folded.incident, up is not None, engine), default=None)
 
 
 def _names_a_cause(incident: Incident) -> bool:
@@ -152,26 +154,26 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
     )
 
 
-def _fault(launch: LaunchLog, seen: FoldedIncident, recognised: Recognised, known: Known) -> Diagnosis:
+def _fault(launch: LaunchLog, folded: FoldedIncident, recognised: Recognised, known: Known) -> Diagnosis:
     return Diagnosis(
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
         finding=_finding(recognised),
         remedy=_remedy(recognised, known),
-        evidence=_evidence(launch, seen.incident, recognised.raised),
-        folded=_folded(launch, seen),
+        evidence=_evidence(launch, folded.incident, recognised.raised),
+        folded=_folded(launch, folded),
     )
 
 
 def _refuses_requests(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
     """The engine serves, but a request failed in a way that a patch knows to befall every request."""
     up = launch.startup.up_line
-    for seen in launch.seen if up else ():
-        incident = seen.incident
+    for folded in launch.incidents if up else ():
+        incident = folded.incident
         if incident.role == "initiating" and incident.level and incident.first_line > (up or 0):
             recognised = recognise(patches, incident, launch, known, during="request")
             if recognised is not None:
-                return _fault(launch, seen, recognised, known)
+                return _fault(launch, folded, recognised, known)
     return None
 
 
@@ -182,7 +184,7 @@ def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagn
     recognised = recognise(patches, _line_alone(last, launch), launch, known, during="hang")
     return Diagnosis(
         verdict="hang",
-        root_cause=_said(last, launch),
+        root_cause=_caused_by_line(last, launch),
         finding=_finding(recognised) if recognised else None,
         remedy=_remedy(recognised, known) if recognised else None,
         evidence=_milestone(launch),
@@ -216,9 +218,9 @@ def _by_quotation(
     quotation = launch.grammar.failures.quotation
     if incident.role != "cascade" or quotation is None:
         return None
-    if not (found := quotation.search(incident.root.text)):
+    if not (match := quotation.search(incident.root.text)):
         return None
-    quoted = Raised(None, found["text"], incident.root.line)
+    quoted = Raised(None, match["text"], incident.root.line)
     anonymous = tuple(
         patch.model_copy(update={"match": tuple(_without_name(match) for match in patch.match)})
         for patch in patches
@@ -274,24 +276,26 @@ def _remedy(recognised: Recognised, known: Known) -> Remedy:
 
 def _evidence(launch: LaunchLog, incident: Incident, root: Raised) -> tuple[EvidenceLine, ...]:
     """The root cause, the rest of its chain, and what of its settings belongs to it."""
-    found = [
+    lines = [
         (raised.line, raised.text)
         for raised in (root, *(link for link in incident.chain if link is not root))
     ]
     startup = launch.startup
     if startup.engine_line and startup.shown:
-        found.append((startup.engine_line, startup.shown))
-    return tuple(EvidenceLine(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in found)
+        lines.append((startup.engine_line, startup.shown))
+    return tuple(EvidenceLine(line=line, text=text[:_LONGEST_EVIDENCE]) for line, text in lines)
 
 
 def _folded(launch: LaunchLog, root: FoldedIncident) -> Folded:
     others = [name for name in root.processes if name != root.incident.process]
     after = [
-        seen for seen in launch.seen if seen is not root and seen.incident.role in ("cascade", "teardown")
+        folded
+        for folded in launch.incidents
+        if folded is not root and folded.incident.role in ("cascade", "teardown")
     ]
     return Folded(
         processes=tuple(others),
-        lines=root.lines - root.incident.lines + sum(seen.lines for seen in after),
+        lines=root.lines - root.incident.lines + sum(folded.lines for folded in after),
     )
 
 
@@ -308,7 +312,7 @@ def _hangs(launch: LaunchLog, idle_seconds: float | None) -> bool:
     return beating + (idle_seconds or 0.0) > budget
 
 
-def _said(line: Line, launch: LaunchLog) -> RootCause:
+def _caused_by_line(line: Line, launch: LaunchLog) -> RootCause:
     text = line.message.strip()
     role = role_of(text, launch.grammar.failures)
     return RootCause(text=text, line=line.number, process=line.process, exception=None, role=role)
@@ -317,5 +321,5 @@ def _said(line: Line, launch: LaunchLog) -> RootCause:
 def _milestone(launch: LaunchLog) -> tuple[EvidenceLine, ...]:
     """How far the launch came, and that it was told to stop, if it was."""
     phase, stopping = launch.startup.phase, launch.startup.stopping
-    found = [EvidenceLine(line=phase.line, text=phase.name)] if phase.line else []
-    return (*found, *([EvidenceLine(line=stopping.number, text=stopping.message)] if stopping else []))
+    evidence = [EvidenceLine(line=phase.line, text=phase.name)] if phase.line else []
+    return (*evidence, *([EvidenceLine(line=stopping.number, text=stopping.message)] if stopping else []))

@@ -36,20 +36,20 @@ class Gate:
 
     def hits(self, block: bytes, start: int = 0) -> list[int]:
         """Offsets within `block`, ascending, each inside a word that was found behind `start`."""
-        found: list[int] = []
+        offsets: list[int] = []
         if self._database is not None:
 
             def take(_id: int, _from: int, to: int, _flags: int, _context: object) -> None:
-                found.append(start + to - 1)
+                offsets.append(start + to - 1)
 
             self._database.scan(block[start:], match_event_handler=take)
-            return sorted(found)
+            return sorted(offsets)
         for word in self.words:
             at = block.find(word, start)
             while at >= 0:
-                found.append(at)
+                offsets.append(at)
                 at = block.find(word, at + len(word))
-        return sorted(found)
+        return sorted(offsets)
 
 
 def _compiled(words: tuple[bytes, ...]) -> hyperscan.Database:

@@ -164,11 +164,11 @@ class Incidents:
         ours = line.level is None and (
             self._usage or any(program in text for program in self._failures.programs)
         )
-        if ours and (found := _REFUSAL.match(text)):
+        if ours and (match := _REFUSAL.match(text)):
             self._usage = False
             self._open[key] = Traceback(
                 line, "", self._failures, "message", "refusal",
-                message=[found[0][:MESSAGE_BYTES]], message_line=line.number, last=line.number, lines=1,
+                message=[match[0][:MESSAGE_BYTES]], message_line=line.number, last=line.number, lines=1,
             )  # fmt: skip
             return None
         if any(hint in text for hint in self._hints) and crashes.is_crash(line, self._failures):

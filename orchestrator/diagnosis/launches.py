@@ -41,11 +41,11 @@ class LaunchLog:
         """The last lines of the log, where somebody asked for the launch as it stands."""
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
-        self.seen: list[FoldedIncident] = []
+        self.incidents: list[FoldedIncident] = []
         self._broken_at = 0
         self._died_at: int | None = None
         self._answering: tuple[object, ...] | None = None
-        self._incidents = Incidents(grammar)
+        self._reader = Incidents(grammar)
         self._known: dict[tuple[object, ...], FoldedIncident] = {}
 
     def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
@@ -55,11 +55,11 @@ class LaunchLog:
         if not evident:
             self.startup.skip(line)
             self.remarked = False
-            return self._incidents.pass_over(line)
+            return self._reader.pass_over(line)
         serving = self.serving
         self.startup.feed(line)
         self.remarked = telling and not (serving and self._of_front(line)) and self.remarks.feed(line)
-        return self._incidents.feed(line)
+        return self._reader.feed(line)
 
     @property
     def serving(self) -> bool:
@@ -121,16 +121,16 @@ class LaunchLog:
 
     def expire(self, number: int) -> list[Incident]:
         """The incidents that the line of that number can no longer go on with."""
-        return self._incidents.expire(number)
+        return self._reader.expire(number)
 
     def settled(self, number: int) -> bool:
         """Whether no incident is open that the line of that number could go on with."""
-        return self._incidents.settled(number)
+        return self._reader.settled(number)
 
     @property
     def last_read(self) -> int:
         """The last line of an exception's message that may go on, 0 where there is none."""
-        return self._incidents.last_read
+        return self._reader.last_read
 
     def copy(self) -> tuple[LaunchLog, list[Incident]]:
         """What is known now, for `keep` alone, and the incidents that are still open."""
@@ -138,11 +138,11 @@ class LaunchLog:
         copied.startup, copied.remarks = self.startup, self.remarks
         copied._died_at = self._died_at
         copied._known = {
-            key: FoldedIncident(seen.incident, [*seen.processes], seen.lines)
-            for key, seen in self._known.items()
+            key: FoldedIncident(folded.incident, [*folded.processes], folded.lines)
+            for key, folded in self._known.items()
         }
-        copied.seen = list(copied._known.values())
-        return copied, self._incidents.so_far()
+        copied.incidents = list(copied._known.values())
+        return copied, self._reader.so_far()
 
     def next(self) -> LaunchLog:
         """A launch that begins now, in which the same is looked for."""
@@ -166,9 +166,9 @@ class LaunchLog:
         if incident.of_engine and incident.fatal and since is not None and incident.first_line > since:
             self._died_at = min(incident.first_line, self._died_at or incident.first_line)
         root = incident.root
-        told = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
+        words = _VARYING.sub("#", root.text.split("\n", 1)[0])[:400]
         own = since is None or incident.of_engine  # what a client pasted may befall the server later
-        key = (incident.role, incident.kind, root.exception, told, own)
+        key = (incident.role, incident.kind, root.exception, words, own)
         process = incident.process or ""
         if known := self._known.get(key):
             known.lines += incident.lines
@@ -177,23 +177,24 @@ class LaunchLog:
             if process and process not in known.processes:
                 known.processes.append(process)
             return
-        seen = self._known[key] = FoldedIncident(incident, [process] if process else [], incident.lines)
-        self.seen.append(seen)
-        if len(self.seen) > _KEPT:
+        folded = self._known[key] = FoldedIncident(incident, [process] if process else [], incident.lines)
+        self.incidents.append(folded)
+        if len(self.incidents) > _KEPT:
             # the first tell the cause, the last tell the end
-            dropped = self.seen.pop(_KEPT // 2)
+            dropped = self.incidents.pop(_KEPT // 2)
             self._known = {key: kept for key, kept in self._known.items() if kept is not dropped}
 
     @property
     def last_incident(self) -> int:
         """The last line of anything that went wrong, 0 where nothing did."""
-        seen = [one.incident.last_line for one in self.seen]
-        return max([*seen, *(one.last_line for one in self._incidents.so_far())], default=0)
+        closed = [folded.incident.last_line for folded in self.incidents]
+        still_open = [incident.last_line for incident in self._reader.so_far()]
+        return max([*closed, *still_open], default=0)
 
     @property
     def failed_once(self) -> bool:
         """Whether something that may be a cause was seen."""
-        return self._incidents.reading or any(seen.incident.role != "benign" for seen in self.seen)
+        return self._reader.reading or any(folded.incident.role != "benign" for folded in self.incidents)
 
     def went_on_after(self, incident: Incident) -> bool:
         """Whether the launch reached another phase after the incident."""
@@ -293,7 +294,8 @@ def _of_kernel(line: Line) -> bool:
 def _kept(launch: LaunchLog, incident: Incident) -> LaunchLog:
     """The launch that an incident belongs to: a program that has ended by an exception ends by no other."""
     believed = incident.of_engine or not launch.served_at(incident.first_line)
-    if believed and incident.leaves_program and any(seen.incident.leaves_program for seen in launch.seen):
+    left = any(folded.incident.leaves_program for folded in launch.incidents)
+    if believed and incident.leaves_program and left:
         launch = launch.next()
     launch.keep(incident)
     return launch

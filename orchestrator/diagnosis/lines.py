@@ -145,13 +145,13 @@ def _broken(records: tuple[Line, ...]) -> tuple[Line, ...]:
 
 def _records(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[Line, ...]:
     """What several wrote into one raw line; whoever gave his record a header owns the rest of the raw line."""
-    found: list[Line] = []
+    records: list[Line] = []
     for part in _shown(text):
         for record in grammar.records.unglue(part):
-            found.append(_record(record, number, None if found else dress, grammar))
-        if found[-1].level is not None or found[-1].hearsay or _UVICORN.match(found[-1].message):
+            records.append(_record(record, number, None if records else dress, grammar))
+        if records[-1].level is not None or records[-1].hearsay or _UVICORN.match(records[-1].message):
             break
-    return tuple(found)
+    return tuple(records)
 
 
 def _unescaped(quoted: str) -> str:
@@ -173,19 +173,19 @@ def _unpacked(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[
     if isinstance(wrapped, str) and value.get("stream") in ("stdout", "stderr"):
         records = _undressed(wrapped.rstrip("\r\n"), number, dress + "docker-json ", grammar)
         return records if wrapped.endswith("\n") else _broken(records)
-    message, level, file, process, told = (_first(value, names) for names in _KEYS)
+    message, level, file, process, traceback = (_first(value, names) for names in _KEYS)
     if message is None:
         return None
     time = str(value.get("asctime") or value.get("timestamp") or "")
     severity = _SEVERITIES.get((level or "").upper(), (level or "").upper()) or None
     hearsay = worded_by_a_client(severity, file, message, grammar.clients)
-    said = f"{message}\n{told}" if told else message
+    text = f"{message}\n{traceback}" if traceback else message
     keys = ",".join(name for names in _KEYS[:-1] for name in names if name in value)
     return tuple(
         Line(
             number, process, None, severity, time, file or "", each.rstrip(), hearsay, f"{dress}json {keys} "
         )
-        for each in said.split("\n")
+        for each in text.split("\n")
     )
 
 

@@ -28,7 +28,7 @@ class Live:
         self._scanner = Scanner(grammar, Watched.of(patches))
         self._following = self._scanner.following
         self._last_read = 0
-        self._told: set[str] = set()
+        self._given: set[str] = set()
         self.served = False
         """Whether a server ever came up in this log: from then on its clients write there as well, another start-up
         among it."""
@@ -63,9 +63,9 @@ class Live:
         diagnosis = judge(launch, known=self._known, patches=self._patches)
         if root_of(launch) is None and not _of_an_incident(diagnosis, launch):
             return None  # a line alone may be survived
-        if diagnosis.finding is None or diagnosis.finding.patch in self._told:
+        if diagnosis.finding is None or diagnosis.finding.patch in self._given:
             return None
-        self._told.add(diagnosis.finding.patch)
+        self._given.add(diagnosis.finding.patch)
         return diagnosis
 
     @property
@@ -74,7 +74,7 @@ class Live:
 
         A rank that only logs an exception, or one after which the others went on, dooms nothing.
         """
-        if not self._told:
+        if not self._given:
             return False
         launch = self._following.so_far()
         root = root_of(launch)
@@ -85,5 +85,5 @@ class Live:
 
 def _of_an_incident(diagnosis: Diagnosis, launch: LaunchLog) -> bool:
     """Whether the root cause is an exception, and not a line beside what went wrong."""
-    lines = {raised.line for seen in launch.seen for raised in seen.incident.chain}
+    lines = {raised.line for folded in launch.incidents for raised in folded.incident.chain}
     return diagnosis.root_cause is not None and diagnosis.root_cause.line in lines

@@ -74,10 +74,10 @@ def _at_its_first(best: Recognised, all_: Sequence[Recognised], incident: Incide
 
 def _demands(match: Match) -> int:
     """How much a match asks for: of alternatives one, of what must all hold each."""
-    asked = {name: getattr(match, name) for name in match.model_fields_set - _NO_EVIDENCE}
+    demanded = {name: getattr(match, name) for name in match.model_fields_set - _NO_EVIDENCE}
     return sum(
         len(value) if isinstance(value, (tuple, dict)) and name not in _ALTERNATIVES else 1
-        for name, value in asked.items()
+        for name, value in demanded.items()
     )
 
 

@@ -30,10 +30,10 @@ class Standstill:
 def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pulse) -> Standstill:
     """What the last lines of a log come to; `progress` says whether a message shows that something went on."""
     lines = [line for line in tail[-TAIL_LINES:] if line.message.strip()]
-    said = Counter(line.message for line in lines)
+    times_written = Counter(line.message for line in lines)
     beats: list[Line] = []
     for line in reversed(lines):
-        repeated = said[line.message] >= _REPEATED and not progress(line.message)
+        repeated = times_written[line.message] >= _REPEATED and not progress(line.message)
         if not repeated and not pulse.asked.search(line.message):
             break
         beats.append(line)
@@ -41,9 +41,9 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pul
     if not times:
         return Standstill()
     running = [
-        int(found["running"])
+        int(match["running"])
         for line in beats
-        if line.level is not None and not line.hearsay and (found := pulse.idle.search(line.message))
+        if line.level is not None and not line.hearsay and (match := pulse.idle.search(line.message))
     ]
     seconds = (times[0] - times[-1]).total_seconds()
     return Standstill(max(0.0, seconds), bool(running) and min(running) > 0)

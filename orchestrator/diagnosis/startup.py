@@ -144,8 +144,8 @@ class StartUp:
 
     def restarts(self, line: Line) -> bool:
         """Whether another launch begins with `line` while this one serves: the program itself says so in a record."""
-        said = line.level in ("INFO", "") and self._start.starters.search(line.file or "") is not None
-        return said and self.begins(line)
+        by_server = line.level in ("INFO", "") and self._start.starters.search(line.file or "") is not None
+        return by_server and self.begins(line)
 
     def skip(self, last: Line) -> None:
         """Take note of the last of some lines that change nothing else."""
@@ -162,10 +162,10 @@ class StartUp:
             # what a launch is was said before anybody could send it a request
             self._notice_stop(line)
             return self.phase
-        found = self._milestone(text)
-        if found:
+        milestone = self._milestone(text)
+        if milestone:
             self.dresses.add(line.dress)
-            self._advance(str(found.lastgroup).replace("_", " "), line)
+            self._advance(str(milestone.lastgroup).replace("_", " "), line)
             self._read(line)
         elif text[:1] in _PROMPTS and (given := self._start.commanded(text)) is not None:
             self.begun = True

@@ -127,17 +127,17 @@ class Traceback:
 
     def _accept_frame(self, line: Line) -> bool:
         text = line.message
-        if found := FRAME.match(text):
-            frame = Frame(found["file"], int(found["line"]), found["function"] or "")
+        if match := FRAME.match(text):
+            frame = Frame(match["file"], int(match["line"]), match["function"] or "")
             self.entry = self.entry or frame
             self.frames.append(frame)
             return True
         if not text.strip() or text[0].isspace():
             return True
-        found = _EXCEPTION.match(text)
-        if not found or _NOT_EXCEPTION.match(text):
+        match = _EXCEPTION.match(text)
+        if not match or _NOT_EXCEPTION.match(text):
             return False
-        self.stage, self.exception = "message", found["name"]
+        self.stage, self.exception = "message", match["name"]
         text = text[:MESSAGE_BYTES]
         self.message, self.message_line, self.message_bytes = [text], line.number, len(text)
         return True

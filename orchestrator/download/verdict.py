@@ -16,13 +16,13 @@ from orchestrator.survey.survey import Survey
 
 
 def broken(
-    job: Job, found: Survey, verdict: CheckpointVerdict, *, next_command: str | None
+    job: Job, survey: Survey, verdict: CheckpointVerdict, *, next_command: str | None
 ) -> CheckpointError:
     """The error of a checkpoint that is not whole, with the bad files and why."""
     bad = "; ".join(f"{file.file}: {file.why}" for file in verdict.bad[:3])
     return CheckpointError(
         "checkpoint_broken",
-        f"{job.host.name}: files in {found.checkpoint.folder} are bad ({len(verdict.bad)} in all): {bad}",
+        f"{job.host.name}: files in {survey.checkpoint.folder} are bad ({len(verdict.bad)} in all): {bad}",
         next_command=next_command,
     )
 
@@ -52,12 +52,12 @@ def known_files(manifest: Manifest | None, patched: Collection[str]) -> dict[str
     }
 
 
-def judge(job: Job, found: Survey, *, deep: bool) -> Checked:
+def judge(job: Job, survey: Survey, *, deep: bool) -> Checked:
     """The host's verdict on every file. Raises HostError("host_script") where it ends without one."""
-    files = known_files(found.checkpoint.manifest, found.patched)
-    patched = [{"file": name, "patch": patch} for name, patch in sorted(found.patched.items())]
+    files = known_files(survey.checkpoint.manifest, survey.patched)
+    patched = [{"file": name, "patch": patch} for name, patch in sorted(survey.patched.items())]
     with job.report.step("verify", "hashing every file" if deep else "reading every shard's header") as step:
-        request = Verify(folder=found.checkpoint.folder, files=files or None, deep=deep)
+        request = Verify(folder=survey.checkpoint.folder, files=files or None, deep=deep)
         verdict = _followed(Answers(job.host, request), step)
         checked = Checked.model_validate({**verdict.as_json(), "patched": patched})
         step.data = checked.as_json()

@@ -40,7 +40,9 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
             instance=job.name,
             names=tuple(names),
             folder=plan.folder,
-            environment={one.name: one.sent for one in plan.options.environment if not one.secret},
+            environment={
+                variable.name: variable.sent for variable in plan.options.environment if not variable.secret
+            },
             footprint=job.playbook.kind.footprint,
             engines=tuple(registry.get(kind).footprint for kind in registry.kinds()),
             seconds=GPU_WAIT_SECONDS,
@@ -72,23 +74,23 @@ def _cleaned(name: str, done: Removed | Waited | None) -> str:
     return f"{what}: {len(done.removed)} removed{kept}"
 
 
-def discard(job: Job, found: Survey, change: Change) -> None:
+def discard(job: Job, survey: Survey, change: Change) -> None:
     """Take away the named files whose content is not upstream's, so that they are fetched again.
 
     Raises CheckpointError("not_damaged") where every one of them is what upstream has, or nothing is known of it, and
     CheckpointError("not_ours") where what is damaged has to stay.
     """
-    known = found.checkpoint.manifest.files if found.checkpoint.manifest else {}
+    known = survey.checkpoint.manifest.files if survey.checkpoint.manifest else {}
     names = [name for name in known if "*" in change.redownloads or name in change.redownloads]
     files = {
         name: KnownFile(size=known[name].size, sha256=known[name].sha256)
         for name in names
-        if name not in found.patched
+        if name not in survey.patched
     }
     with job.report.step("verify", "hashing what the engine could not read", limit=HASH_SECONDS) as step:
         request = Discard(
             instance=job.name,
-            folder=found.checkpoint.folder,
+            folder=survey.checkpoint.folder,
             files=files,
             foreign_folder="foreign-folder" in job.consents,
         )
@@ -100,8 +102,8 @@ def discard(job: Job, found: Survey, change: Change) -> None:
             step.state, step.done = "failed", stays or "every file is what the Hub has"
         elif stays:
             step.done += f"; {stays}"
-    if not answer.discarded and not found.checkpoint.missing:
-        raise _nothing_discarded(job, found.checkpoint.folder, change, answer.sound, stays)
+    if not answer.discarded and not survey.checkpoint.missing:
+        raise _nothing_discarded(job, survey.checkpoint.folder, change, answer.sound, stays)
 
 
 def _nothing_discarded(

@@ -76,7 +76,7 @@ def _flaw(content: bytes) -> str:
     if content.startswith(codecs.BOM_UTF8):
         return "begins with a byte order mark, at which every engine stops"
     try:
-        found = json_spans.value(content, name="")
+        value = json_spans.value(content, name="")
     except CheckpointError:
-        found = None
-    return "" if isinstance(found, dict) else "is no JSON object"
+        value = None
+    return "" if isinstance(value, dict) else "is no JSON object"

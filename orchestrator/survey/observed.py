@@ -71,27 +71,27 @@ def question(playbook: Playbook, launch: int | None = None) -> Observe:
     )
 
 
-def observed(seen: Observation) -> tuple[Observed, History]:
+def observed(observation: Observation) -> tuple[Observed, History]:
     """What the host saw, with the records of this machine alone, and what they add up to."""
-    process = seen.process
+    process = observation.process
     # a home folder shared between machines holds the records of all of them
-    records = (record for record in seen.journal if record.get("machine") == seen.machine)
-    found = Observed(
-        launch=seen.launch,
+    records = (record for record in observation.journal if record.get("machine") == observation.machine)
+    now = Observed(
+        launch=observation.launch,
         # The supervisor may be gone while the engine that it started still answers.
-        alive=bool(process and process.alive) or bool(seen.listener and seen.listener.ours),
+        alive=bool(process and process.alive) or bool(observation.listener and observation.listener.ours),
         members=process.members if process else (),
         exit_code=process.exit_code if process else None,
-        command=seen.command,
-        log=seen.log,
-        health=seen.health,
-        models=seen.models,
-        listener=seen.listener,
-        endpoint=seen.endpoint,
+        command=observation.command,
+        log=observation.log,
+        health=observation.health,
+        models=observation.models,
+        listener=observation.listener,
+        endpoint=observation.endpoint,
         started_at=process.started_at if process else None,
-        shm=seen.shm,
+        shm=observation.shm,
         journal=tuple(map(read, records)),
-        turn=seen.turn,
-        place=(seen.machine, seen.boot_id, seen.state),
+        turn=observation.turn,
+        place=(observation.machine, observation.boot_id, observation.state),
     )
-    return found, fold(found.journal)
+    return now, fold(now.journal)

@@ -31,8 +31,12 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
         if outcome
         else None,
         "patches": [
-            {"patch": one.patch, "confirmed": one.confirmed, "files": [file.name for file in one.files]}
-            for one in history.applied
+            {
+                "patch": applied.patch,
+                "confirmed": applied.confirmed,
+                "files": [file.name for file in applied.files],
+            }
+            for applied in history.applied
         ],
     }
 

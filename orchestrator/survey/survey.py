@@ -53,9 +53,9 @@ class Survey:
         """Config files that are as a patch of ours left them, and which patch."""
         now = {name: hashlib.sha256(content).hexdigest() for name, content in self.checkpoint.configs.items()}
         return {
-            file.name: one.patch
-            for one in self.history.applied
-            for file in one.files
+            file.name: applied.patch
+            for applied in self.history.applied
+            for file in applied.files
             if now.get(file.name) == file.after
         }
 

@@ -29,7 +29,7 @@ def launch(log: str) -> LaunchLog:
 
 
 def causes(log: str) -> list[str]:
-    return [seen.incident.root.text for seen in launch(log).seen]
+    return [folded.incident.root.text for folded in launch(log).incidents]
 
 
 def test_what_failed_before_the_last_start_is_forgotten() -> None:
@@ -45,9 +45,9 @@ def test_a_second_engine_after_no_failure_is_of_the_same_launch() -> None:
 
 def test_ranks_that_say_the_same_are_one_with_their_names_and_all_their_lines() -> None:
     log = START + failed(0) + failed(1) + failed(0)
-    (seen,) = launch(log).seen
-    assert seen.processes == ["Worker_TP0", "Worker_TP1"]
-    assert (seen.lines, seen.incident.lines, seen.incident.first_line) == (9, 3, 3)
+    (folded,) = launch(log).incidents
+    assert folded.processes == ["Worker_TP0", "Worker_TP1"]
+    assert (folded.lines, folded.incident.lines, folded.incident.first_line) == (9, 3, 3)
 
 
 def test_ranks_that_differ_in_numbers_alone_say_the_same() -> None:
@@ -56,9 +56,9 @@ def test_ranks_that_differ_in_numbers_alone_say_the_same() -> None:
         + failed(0, "ValueError: 12 of 0xdead at rank 0")
         + failed(1, "ValueError: 13 of 0xbeef at rank 1")
     )
-    assert len(launch(log).seen) == 1
-    assert len(launch(START + failed(0, "ValueError: a") + failed(1, "ValueError: b")).seen) == 2
-    assert len(launch(START + failed(0, "ValueError: a") + failed(1, "KeyError: a")).seen) == 2
+    assert len(launch(log).incidents) == 1
+    assert len(launch(START + failed(0, "ValueError: a") + failed(1, "ValueError: b")).incidents) == 2
+    assert len(launch(START + failed(0, "ValueError: a") + failed(1, "KeyError: a")).incidents) == 2
 
 
 def test_of_very_many_failures_the_first_and_the_last_are_kept() -> None:
@@ -77,9 +77,9 @@ def test_one_that_was_dropped_is_told_anew_when_it_comes_again() -> None:
 
 def test_how_far_a_launch_went_after_a_failure() -> None:
     on = launch(START + failed() + WEIGHTS)
-    assert on.went_on_after(on.seen[0].incident)
+    assert on.went_on_after(on.incidents[0].incident)
     over = launch(START + WEIGHTS + failed())
-    assert not over.went_on_after(over.seen[0].incident)
+    assert not over.went_on_after(over.incidents[0].incident)
 
 
 def test_whether_anything_failed_and_where_it_ended() -> None:
@@ -110,8 +110,8 @@ def test_looking_at_a_launch_changes_nothing_of_it() -> None:
     for line in lines[:-1]:
         following.feed(line)
     before = following.so_far()
-    assert [seen.processes for seen in before.seen] == [["Worker_TP0"]]
+    assert [folded.processes for folded in before.incidents] == [["Worker_TP0"]]
     following.feed(lines[-1])
     after = following.so_far()
-    assert [(seen.processes, seen.lines) for seen in before.seen] == [(["Worker_TP0"], 3)]
-    assert [seen.lines for seen in after.seen] == [6]
+    assert [(folded.processes, folded.lines) for folded in before.incidents] == [(["Worker_TP0"], 3)]
+    assert [folded.lines for folded in after.incidents] == [6]

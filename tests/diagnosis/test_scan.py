@@ -95,7 +95,7 @@ def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
     assert len(scanner._held) <= lines.LONGEST
     scanner.feed(b"\nTraceback (most recent call last):\nValueError: after it\n")
     scanner.close()
-    assert [seen.incident.root.line for seen in scanner.following.so_far().seen] == [3]
+    assert [folded.incident.root.line for folded in scanner.following.so_far().incidents] == [3]
 
 
 def test_phases_that_pass_within_one_chunk_are_all_told() -> None:
@@ -160,8 +160,8 @@ def test_the_order_of_completion_is_that_of_reading_every_line() -> None:
         every.feed(line)
     told.feed(log)
     told.close()
-    assert [seen.incident for seen in every.so_far().seen] == [
-        seen.incident for seen in told.following.so_far().seen
+    assert [folded.incident for folded in every.so_far().incidents] == [
+        folded.incident for folded in told.following.so_far().incidents
     ]
 
 
@@ -209,7 +209,7 @@ SHORT = {
 def outcome(following: Following) -> tuple[object, ...]:
     """What was read of the last launch."""
     found = following.so_far()
-    folded = [(each.incident, each.processes, each.lines) for each in found.seen]
+    folded = [(each.incident, each.processes, each.lines) for each in found.incidents]
     start = found.startup
     return (
         folded,
