@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from orchestrator.checks.check import Check
+from orchestrator.checks.check import Check, Grade
 from orchestrator.facts import gpus, pci
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpus
@@ -47,7 +47,8 @@ def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
         return Check(SUBJECT, "pass", "none on the PCI bus: only an engine built for CPUs starts here")
     if read.code == "no_nvidia_smi" and "NVIDIA" not in listed:
         return Check(SUBJECT, "unknown", f"no NVIDIA GPU; {listed}" if listed else read.reason)
-    return Check(SUBJECT, "fail", "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
+    grade: Grade = "fail" if read.code in MENDS else "unknown"
+    return Check(SUBJECT, grade, "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
 
 
 def _listed(read: Gpus) -> Iterator[Check]:

@@ -43,8 +43,8 @@ AFTER: Forms = {
     "lock_lost": "{command}",
     "lock_failed": "{command} -v",
     # what a launch needs
-    "no_engine": "{command} --set engine.python=PATH",
-    "engine_version": "{command} --set engine.python=PATH",
+    "no_engine": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
+    "engine_version": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
     "gpu_busy": (
         "{command} --env CUDA_VISIBLE_DEVICES={cards}",
         "{command} --set {setting}",

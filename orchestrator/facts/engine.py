@@ -15,7 +15,7 @@ from orchestrator.facts.source import Command, Fact, Output, Package, Query, Unk
 _PROBE = """
 import sys
 sys.path = [folder for folder in sys.path if folder]
-import importlib.util, json
+import importlib.util, json, re
 from importlib import metadata
 def version(*names):
     for name in names:
@@ -31,6 +31,13 @@ def importable(name):
         return importlib.util.find_spec(name) is not None
     except Exception:
         return False
+def torch_cuda():
+    try:
+        folder = importlib.util.find_spec("torch").submodule_search_locations[0]
+        with open(folder + "/version.py") as file:
+            return re.search(r"^cuda[^=]*= *'([0-9.]+)'", file.read(), re.M).group(1)
+    except Exception:  # no torch, one of another kind, or one for CPUs
+        return None
 distribution, engine = version(*sys.argv[2:])
 print(json.dumps({
     "python": "%d.%d.%d" % sys.version_info[:3],
@@ -41,6 +48,8 @@ print(json.dumps({
     "huggingface_hub": version("huggingface-hub")[1],
     "torch": version("torch")[1],
     "transformers": version("transformers")[1],
+    "torch_cuda": torch_cuda(),
+    "nccl": version("nvidia_nccl_cu13", "nvidia_nccl_cu12")[1],
 }))
 """
 
@@ -51,7 +60,7 @@ def command(python: str, package: Package, environment: Mapping[str, str]) -> Co
     return Command(argv, timeout=30, environment=environment)
 
 
-_VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers")
+_VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers", "torch_cuda", "nccl")
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,10 @@ class InstalledEngine:
     huggingface_hub: str | None
     torch: str | None
     transformers: str | None
+    torch_cuda: str | None = None
+    """The CUDA that its torch was built for, as in "12.8"; None for one built for CPUs or ROCm."""
+    nccl: str | None = None
+    """The NCCL that its torch brings."""
 
     @property
     def on_cpu(self) -> bool:
@@ -102,6 +115,8 @@ def parse(output: Output | Unknown, python: str, module: str) -> InstalledEngine
         huggingface_hub=answer.get("huggingface_hub"),
         torch=answer.get("torch"),
         transformers=answer.get("transformers"),
+        torch_cuda=answer.get("torch_cuda"),
+        nccl=answer.get("nccl"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -53,15 +53,16 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def commands(query: Query) -> dict[str, Command]:
-    """What is run on the host, by the name of its fact. The answer takes as long as the slowest one (at most 30 s)."""
-    asked = {fact.name: command_of(fact, query) for fact in every()}
+def commands(query: Query, names: Collection[str] | None = None) -> dict[str, Command]:
+    """What is run on the host, by the name of its fact, for all of them or those that are named. The answer takes as long as
+    the slowest one (at most 30 s)."""
+    asked = {fact.name: command_of(fact, query) for fact in every() if names is None or fact.name in names}
     return {name: command for name, command in asked.items() if isinstance(command, Command)}
 
 
 def read(replies: Mapping[str, Reply], query: Query, *, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
-    known = {fact.name: _read(fact, replies, query) for fact in every()}
+    known = {fact.name: reading(fact, replies, query) for fact in every()}
     for fact in every():
         value = known[fact.name]
         if fact.beside is not None and not isinstance(value, Unknown):
@@ -76,7 +77,8 @@ def command_of(fact: Fact[T], query: Query) -> Command | Unknown:
     return fact.command(query)
 
 
-def _read(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Unknown:
+def reading(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Unknown:
+    """What one fact is read as, before others judge it."""
     command = command_of(fact, query)
     if isinstance(command, Unknown):
         return command

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from orchestrator.engines.options import Options
 from orchestrator.engines.variable import Variable
-from orchestrator.facts import gpu_processes, gpus, machine, p2p, topology
+from orchestrator.facts import driver, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
@@ -23,6 +23,7 @@ def warnings(survey: Survey, version: str | None, options: Options) -> tuple[str
         *_configs(survey),
         *not_taken,
         *_untold(survey),
+        *_cuda(survey),
         *_logout(survey),
         *_nccl(survey, options.environment),
     )
@@ -47,6 +48,15 @@ def _configs(survey: Survey) -> list[str]:
         f"{name} in {checkpoint.folder} {why}: this plan is made without it"
         for name, why in checkpoint.unusable.items()
     ]
+
+
+def _cuda(survey: Survey) -> list[str]:
+    """Whether the engine's torch is for a CUDA that the driver does not go up to."""
+    loaded, engine = survey.facts.of(driver.FACT), survey.engine
+    if isinstance(loaded, Unknown) or engine is None:
+        return []
+    behind = loaded.behind(engine.torch_cuda)
+    return [behind.sentence] if behind else []
 
 
 def _logout(survey: Survey) -> list[str]:

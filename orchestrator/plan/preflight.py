@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.base.errors import DeployError, PreflightRefused
-from orchestrator.facts import engine, gpus, pci
+from orchestrator.facts import engine, environments, gpus, pci
 from orchestrator.facts.engine import InstalledEngine
+from orchestrator.facts.environments import Environment
 from orchestrator.facts.source import Unknown
 from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
@@ -26,26 +27,34 @@ def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None)
 
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
+    if version is not None and playbook.engine.accepts(version):
+        return []
+    other = _elsewhere(playbook, survey)
+    there = f"; {other.distribution} {other.version} is in {other.python}" if other else ""
+    known = {"python": other.python} if other else {}
+    command = None if other else _installing(host, playbook, survey)
     if version is None:
         installed = survey.facts.of(engine.FACT)
         why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
-        return [
-            PreflightRefused(
-                "no_engine",
-                f"{host}: {playbook.engine.python}: {why}",
-                next_command=_installing(host, playbook, survey),
-            )
-        ]
-    if playbook.engine.accepts(version):
-        return []
+        reason = f"{host}: {playbook.engine.python}: {why}{there}"
+        return [PreflightRefused("no_engine", reason, next_command=command, **known)]
     wanted = f"{playbook.engine.version}, which {playbook.name} needs"
-    return [
-        PreflightRefused(
-            "engine_version",
-            f"{host}: {playbook.kind.title} {version} is outside {wanted}",
-            next_command=_installing(host, playbook, survey),
-        )
-    ]
+    reason = f"{host}: {playbook.kind.title} {version} is outside {wanted}{there}"
+    return [PreflightRefused("engine_version", reason, next_command=command, **known)]
+
+
+def _elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
+    """The first environment on the host with an engine that this playbook accepts."""
+    listed = survey.facts.of(environments.FACT)
+    named = playbook.engine.python
+    return next(
+        (
+            environment
+            for environment in (() if isinstance(listed, Unknown) else listed)
+            if environment.python != named and playbook.engine.accepts(environment.version)
+        ),
+        None,
+    )
 
 
 def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:

@@ -106,6 +106,8 @@ def main(arguments: list[str]) -> int:
         matrix()
     elif arguments[:1] == ["topo"]:
         peers()
+    elif arguments == ["--version"]:
+        print(f"DRIVER version      : {VALUES['driver_version']}\nCUDA Version        : 13.0")
     else:
         print("a stand-in for nvidia-smi: --query-gpu, --query-compute-apps, topo -m, topo -p2p r")
         return 0 if not arguments else 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.facts.gather import Facts, commands, read
+from orchestrator.facts import environments
+from orchestrator.facts.gather import Facts, commands, read, reading
 from orchestrator.facts.source import Query
 from orchestrator.hosts.host import Host
 from orchestrator.programs.ask import ask
@@ -19,3 +20,11 @@ def examine(host: Host, query: Query) -> Facts:
     whole = replace(query, examined=True)
     request = ReadFacts(commands=commands(whole))
     return read(ask(host, request, deadline=EXAMINATION_SECONDS), whole)
+
+
+def with_environments(host: Host, query: Query, facts: Facts) -> Facts:
+    """The facts, and which environments have an engine: a second round trip for who found none where it was to be."""
+    whole = replace(query, examined=True)
+    request = ReadFacts(commands=commands(whole, {environments.FACT.name}))
+    there = reading(environments.FACT, ask(host, request, deadline=EXAMINATION_SECONDS), whole)
+    return replace(facts, known={**facts.known, environments.FACT.name: there})

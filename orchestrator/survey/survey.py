@@ -9,7 +9,7 @@ from orchestrator.facts import engine, machine
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.gather import Facts, commands, read
 from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Query
+from orchestrator.facts.source import Query, Unknown
 from orchestrator.hosts.host import Host
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
@@ -17,6 +17,7 @@ from orchestrator.programs.inspect_checkpoint import InspectCheckpoint
 from orchestrator.programs.look import Look
 from orchestrator.programs.read_facts import ReadFacts
 from orchestrator.survey.checkpoint import Checkpoint, checkpoint
+from orchestrator.survey.examination import with_environments
 from orchestrator.survey.journal import History, Outcome
 from orchestrator.survey.observed import Observed, observed, question
 
@@ -79,7 +80,8 @@ def query_of(playbook: Playbook) -> Query:
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
-    """Read everything in one round trip, but for the facts where they are known; changes nothing."""
+    """Read everything in one round trip, but for the facts where they are known; changes nothing. A second one looks for the
+    engine where it was not found."""
     query = query_of(playbook)
     request = Look(
         checkpoint=InspectCheckpoint(folder=playbook.folder, instance=playbook.instance),
@@ -87,12 +89,18 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
         facts=ReadFacts(commands=commands(query)) if facts is None else None,
     )
     looked = ask(host, request, deadline=LOOK_SECONDS if facts else LOOK_SECONDS + FACTS_SECONDS)
+    fresh = facts is None
     now, history = observed(looked.launch)
     there = checkpoint(looked.checkpoint)
+    if facts is None:
+        facts = read(looked.facts or {}, query, own=[member.pid for member in now.members])
+        installed = facts.of(engine.FACT)
+        if isinstance(installed, Unknown) or not playbook.engine.accepts(installed.version):
+            facts = with_environments(host, query, facts)
     return Survey(
-        facts=facts or read(looked.facts or {}, query, own=[member.pid for member in now.members]),
+        facts=facts,
         checkpoint=there,
         observed=now,
         history=history.within(there.folder),
-        fresh=facts is None,
+        fresh=fresh,
     )

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from orchestrator.facts.driver import Driver
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.plan import caveats, resolve
 from orchestrator.survey.survey import Survey
 from tests.jobs import KIMI
 from tests.plan.hosts import TIMED_OUT, host, machine_of
-from tests.surveys import cards
+from tests.surveys import cards, engine
 
 
 def warned(found: Survey) -> str:
@@ -44,6 +45,24 @@ def test_what_is_missing_is_told_and_takes_nothing_else(
     said = warned(host(**facts))
     assert words in said
     assert not not_words or not_words not in said
+
+
+@pytest.mark.parametrize(
+    ("built_for", "goes_to", "words"),
+    [
+        ("13.0", "12.8", "torch is built for CUDA 13.0: it does not start"),
+        ("12.9", "12.8", "torch is built for CUDA 12.9: it starts"),
+        ("12.8", "12.8", ""),
+        ("12.8", "13.0", ""),
+        (None, "12.8", ""),
+        ("12.8", None, ""),
+    ],
+)
+def test_a_driver_that_does_not_go_far_enough(built_for: str | None, goes_to: str | None, words: str) -> None:
+    loaded = Driver("570.1", goes_to, "570.1", True)
+    warning = warned(host(driver=loaded, engine=replace(engine(), torch_cuda=built_for)))
+    assert words in warning
+    assert words or "the driver goes up" not in warning
 
 
 def test_what_may_spoil_a_launch_on_a_card_is_told() -> None:

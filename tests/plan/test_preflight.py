@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from orchestrator.cli.hints import after
+from orchestrator.facts.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
 from orchestrator.plan import preflight
@@ -62,6 +64,13 @@ def test_a_host_without_a_right_engine_is_told_what_is_there_instead() -> None:
     assert refused(survey(version=None), None) == [("no_engine", f"gpu7: {python}: vllm is not installed")]
     silent = knowing(survey(), engine=TIMED_OUT)
     assert refused(silent, None) == [("no_engine", f"gpu7: {python}: no answer within 30 s")]
+    there = Environment("/e/bin/python3", "vllm", "0.16.0", "2.9.1", "12.8", None)
+    old = replace(there, python="/old/bin/python3", version="0.14.0")
+    (elsewhere,) = preflight.refusals(
+        "gpu7", KIMI, knowing(survey(version=None), environments=(old, there)), None
+    )
+    assert elsewhere.message.endswith("vllm is not installed; vllm 0.16.0 is in /e/bin/python3")
+    assert after(elsewhere, "deploy kimi") == "deploy kimi --set engine.python=/e/bin/python3"
     outside = "gpu7: vLLM 0.14.1 is outside >=0.15, which kimi-k2.5 needs"
     assert refused(survey(version="0.14.1"), "0.14.1") == [("engine_version", outside)]
 
