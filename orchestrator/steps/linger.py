@@ -24,10 +24,10 @@ class Linger(Step):
         with work.job.report.step("linger", "asking logind", limit=DEADLINE_SECONDS) as step:
             done = host.run("loginctl enable-linger")
             if done.rc != 0:
-                said = done.stderr.decode(errors="replace").strip()
+                reason = done.stderr.decode(errors="replace").strip()
                 raise PreflightRefused(
                     "linger_refused",
-                    f"{host.name}: loginctl enable-linger: {said}",
+                    f"{host.name}: loginctl enable-linger: {reason}",
                     next_command=f'sudo loginctl enable-linger "$USER"  # on {host.name}',
                 )
             step.done = "logind keeps this user's processes and shared memory after the last logout"
