@@ -83,12 +83,14 @@ class FetchedFile(Stored):
 
 
 class Manifest(Stored):
-    """What the last download fetched into a folder, from where; not `complete` while it is under way or was cut off."""
+    """What the last download fetched into a folder, from where; not `complete` while it is under way or was cut off. `rate`
+    is the bytes a second of the last one that took long enough to tell."""
 
     repository: str | None = None
     commit: str | None = None
     endpoint: str | None = None
     complete: bool = False
+    rate: int | None = None
     files: Mapping[str, FetchedFile]
 
 

@@ -34,6 +34,7 @@ class Download(Step):
             (f"fetch what {checkpoint.folder} lacks of {repository}",),
             files=(checkpoint.folder,),
             network_bytes=self._bytes,
+            seconds=self._seconds,
             depends="what is fetched may ask for a patch: what follows is planned anew from it",
         )
 
@@ -48,6 +49,12 @@ class Download(Step):
         if not checkpoint.missing:
             return None
         return round(whole * checkpoint.missing / checkpoint.shards)
+
+    @property
+    def _seconds(self) -> float | None:
+        """At the rate of the last download into this folder."""
+        manifest, lacking = self.plan.survey.checkpoint.manifest, self._bytes
+        return lacking / manifest.rate if manifest and manifest.rate and lacking is not None else None
 
     def do(self, work: Work) -> Onward | None:
         if not self.lacking:

@@ -43,3 +43,22 @@ def test_what_is_known_to_be_missing_is_fetched(
     assert step.effects.words[0].startswith("fetch" if fetches else "nothing")
     assert do(step) == (("verify", 1) if fetches else (None, 0))
     assert len(fetched) == fetches
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "rate", "seconds"),
+    [
+        (HALF, 100_000_000, 2928.68067227),
+        (HALF, None, None),
+        (CUT_OFF, 100_000_000, None),
+        (WHOLE, 100_000_000, None),
+    ],
+)
+def test_the_last_downloads_rate_tells_how_long_it_takes(
+    checkpoint: Checkpoint, rate: int | None, seconds: float | None
+) -> None:
+    manifest = Manifest(files={}, complete=checkpoint is not CUT_OFF, rate=rate)
+    there = replace(checkpoint, manifest=manifest)
+    assert Download(plan(survey(checkpoint=there))).effects.seconds == pytest.approx(seconds)
+    bare = replace(checkpoint, manifest=None)
+    assert Download(plan(survey(checkpoint=bare))).effects.seconds is None

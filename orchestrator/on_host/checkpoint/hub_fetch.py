@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from orchestrator.on_host.checkpoint.hub_files import RemoteFile
 from orchestrator.on_host.checkpoint.hub_transfer import Say, Transfer
 from orchestrator.on_host.secrets import hub_token, secrets
 from orchestrator.on_host.state import last_download, state
+
+TELLING_SECONDS = 5.0
+"""A transfer of less says more of the Hub's answers than of the line."""
 
 
 def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[str, Any]:
@@ -33,12 +37,13 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
         raise DownloadFailure("foreign_files", _foreign(folder, compared.foreign, request["repository"]))
     todo = compared.fetch
     hub_leftovers.sweep(folder, files)
-    _check_disk(folder, todo)
+    needed = _to_be_fetched(folder, todo)
+    _check_disk(folder, todo, needed)
     if kept := hub_leftovers.clear(folder, todo):
         raise DownloadFailure(
             "foreign_files", f"{len(kept)} files have to be fetched again and stay: {kept[0]}"
         )
-    manifest = _manifest(request, info.sha, folder, files)
+    manifest = {**_manifest(request, info.sha, folder, files), "rate": before.get("rate")}
     state.write_json(room / "manifest.json", manifest)
     arguments = {
         "repo_id": request["repository"],
@@ -47,9 +52,12 @@ def fetch(request: dict[str, Any], folder: str, room: Path, say: Say) -> dict[st
         "endpoint": endpoint,
         "token": token or False,  # False: not even the host's own, where it must not be sent
     }
+    began = time.monotonic()
     Transfer(hub, arguments, folder, files, todo).carry_out(say)
+    seconds = time.monotonic() - began
+    rate = round(needed / seconds) if needed and seconds > TELLING_SECONDS else manifest["rate"]
     hub_leftovers.sweep(folder, files)
-    state.write_json(room / "manifest.json", {**manifest, "complete": True})
+    state.write_json(room / "manifest.json", {**manifest, "complete": True, "rate": rate})
     total = sum(file.size for file in files)
     kept = [file.name for file in compared.kept]
     counts = {"files": len(files), "fetched": len(todo), "bytes": total}
@@ -151,12 +159,17 @@ def _manifest(request: dict[str, Any], commit: str, folder: str, files: list[Rem
     }
 
 
-def _check_disk(folder: str, todo: list[RemoteFile]) -> None:
+def _to_be_fetched(folder: str, todo: list[RemoteFile]) -> int:
+    """Bytes, without those of transfers that go on where they were cut off."""
     there = hub_leftovers.partials(folder)
     needed = 0
     for file in todo:
         begun = [path for path in there.get(file.etag or "", []) if hub_leftovers.continued(path)]
         needed += file.size - min(file.size, max(map(hub_leftovers.size_of, begun), default=0))
+    return needed
+
+
+def _check_disk(folder: str, todo: list[RemoteFile], needed: int) -> None:
     figures = os.statvfs(folder)
     free = figures.f_bavail * figures.f_frsize + hub_leftovers.reclaimable(folder, todo)
     if needed > free:

@@ -17,6 +17,7 @@ def read(room: Path, folder: str) -> dict[str, Any] | None:
     sound = isinstance(files, dict) and all(_is_file(entry) for entry in files.values())
     sound = sound and _are_texts(manifest, "repository", "revision", "commit", "endpoint")
     sound = sound and isinstance(manifest.get("complete", False), bool)
+    sound = sound and isinstance(manifest.get("rate"), (int, type(None)))
     return {**manifest, "files": files} if sound else None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.on_host.checkpoint import hub_fetch
 from orchestrator.on_host.programs import download, verify
 from tests.kv_edits import plan_edits
 from tests.on_host.programs.download_site import LAST, Site, answer, error_of
@@ -172,3 +173,20 @@ def test_a_download_that_ends_while_it_is_asked_about_is_done(
 
     monkeypatch.setattr(fcntl, "flock", and_then_it_ended)
     assert download.main({"action": "status", "instance": "p"})["state"] == "done"
+
+
+def test_the_rate_of_the_last_download_that_took_its_time_is_kept(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rate() -> Any:
+        return json.loads((site.room / "manifest.json").read_text())["rate"]
+
+    assert site.run()["state"] == "done"
+    assert rate() is None, "it was over too soon to tell"
+    (site.folder / LAST).unlink()
+    monkeypatch.setattr(hub_fetch, "TELLING_SECONDS", 0.0)
+    assert site.run()["state"] == "done"
+    told = rate()
+    assert 0 < told < 1 << 40
+    assert site.run()["last"]["fetched"] == 0
+    assert rate() == told

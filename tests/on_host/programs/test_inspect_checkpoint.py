@@ -139,6 +139,7 @@ def test_a_size_that_can_be_none_is_not_told(folder: Path, size: str, told: int 
         {"commit": ["c"]},
         {"endpoint": {}},
         {"complete": "yes"},
+        {"rate": "fast"},
     ],
 )
 def test_a_manifest_that_is_none(folder: Path, manifest: Any) -> None:
