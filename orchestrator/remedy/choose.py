@@ -52,19 +52,12 @@ def choose(
     `downloads` is the command by which files are fetched, where nothing may be fetched now. A launch that was killed
     `from_outside` is launched once more as it is: the next one tells whether that comes again.
     """
-    if from_outside and survey.history.killed < 2:
-        return Decision(
-            None, "launched once more as it is, since nothing here explains the kill", pending=True
-        )
-    if diagnosis.finding is None or diagnosis.remedy is None:
-        return Decision(None, "no patch knows this failure")
+    if (settled := _settled(diagnosis, survey, wishes, launch, from_outside)) is not None:
+        return settled
+    assert diagnosis.finding is not None and diagnosis.remedy is not None
     patch = next(patch for patch in wishes.patches if patch.id == diagnosis.finding.patch)
-    if patch.id in wishes.forbidden:
-        return Decision(None, f"{patch.id} would mend it and is forbidden (--no-patch)")
     history = survey.history
     applied = history.patch(patch.id)
-    if applied is not None and applied.launch >= launch:
-        return Decision(None, f"{patch.id} is in force since then", pending=True)
     back = applied if applied is not None and not applied.confirmed else None
     advice = "; ".join(diagnosis.remedy.advice)
     reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
@@ -88,6 +81,25 @@ def choose(
         taken_back = ", so it was taken back" if back else ""
         return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
     return Decision(None, reason, advice=advice)
+
+
+def _settled(
+    diagnosis: Diagnosis, survey: Survey, wishes: Wishes, launch: int, from_outside: bool
+) -> Decision | None:
+    """What is decided before any way is looked at; None where the ways of its patch have to be."""
+    if from_outside and survey.history.killed < 2:
+        return Decision(
+            None, "launched once more as it is, since nothing here explains the kill", pending=True
+        )
+    if diagnosis.finding is None or diagnosis.remedy is None:
+        return Decision(None, "no patch knows this failure")
+    name = diagnosis.finding.patch
+    if name in wishes.forbidden:
+        return Decision(None, f"{name} would mend it and is forbidden (--no-patch)")
+    applied = survey.history.patch(name)
+    if applied is not None and applied.launch >= launch:
+        return Decision(None, f"{name} is in force since then", pending=True)
+    return None
 
 
 def _obstacle(way: ProposedWay, patch: Patch, survey: Survey) -> str:
