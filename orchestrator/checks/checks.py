@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from orchestrator.checks import disk, engine, gpu_memory, gpus, links, machine
+from orchestrator.checks import (
+    clock,
+    disk,
+    engine,
+    gpu_memory,
+    gpus,
+    limits,
+    links,
+    machine,
+    network,
+    runtimes,
+)
 from orchestrator.checks.check import Check, Grade
 from orchestrator.facts.gather import Facts
 
-SUBJECTS = (gpus, gpu_memory, links, engine, disk, machine)
+SUBJECTS = (gpus, gpu_memory, links, engine, disk, machine, limits, network, runtimes, clock)
 """What an engine needs first comes first."""
 WORST_FIRST: tuple[Grade, ...] = ("fail", "warn", "unknown", "pass")
 

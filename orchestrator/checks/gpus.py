@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from orchestrator.checks.check import Check, Grade
-from orchestrator.facts import gpus, pci
+from orchestrator.checks.check import Check, Grade, not_known
+from orchestrator.facts import amd_gpus, gpus, pci, xids
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
@@ -29,7 +29,9 @@ def check(facts: Facts) -> Iterator[Check]:
     on_bus = () if isinstance(devices, Unknown) else devices
     if isinstance(read, Unknown):
         if read.code != "not_asked":
-            yield _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
+            yield from _of_amd(facts) or [
+                _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
+            ]
         return
     yield from _listed(read)
     for problem in read.problems:
@@ -40,6 +42,7 @@ def check(facts: Facts) -> Iterator[Check]:
             f"{nvidia} are on the PCI bus, {len(read.gpus)} answer (a container has only what it was given)"
         )
         yield Check(SUBJECT, "warn", words, MENDS["no_devices"])
+    yield from _reported(facts)
 
 
 def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
@@ -65,3 +68,37 @@ def _listed(read: Gpus) -> Iterator[Check]:
         if card.mig == "Enabled":
             words = f"GPU{card.index} is cut up (MIG): tensor parallelism over whole cards is not possible"
             yield Check(SUBJECT, "warn", words, f"sudo nvidia-smi -i {card.index} -mig 0")
+
+
+def _of_amd(facts: Facts) -> list[Check]:
+    cards = facts.of(amd_gpus.FACT)
+    if isinstance(cards, Unknown):
+        return []
+    kinds = Counter((card.name, card.architecture, card.memory_mib, card.driver) for card in cards)
+    return [
+        Check(
+            SUBJECT,
+            "pass",
+            f"{count} x {name} ({architecture or 'architecture not known'}), "
+            f"{f'{mib / 1024:.1f} GiB each' if mib else 'memory not known'}, driver {driver or 'not known'}",
+        )
+        for (name, architecture, mib, driver), count in kinds.items()
+    ]
+
+
+def _reported(facts: Facts) -> Iterator[Check]:
+    """What the driver reported of the cards since the boot; most of it is a program's own mistake."""
+    read = facts.of(xids.FACT)
+    if isinstance(read, Unknown):
+        yield from not_known("Xid errors", read, MENDS["no_devices"])
+        return
+    grave = [xid for xid in read if not xid.of_a_program]
+    for xid in grave:
+        meaning = f", {xid.meaning}" if xid.meaning else ""
+        words = f"Xid {xid.number} on {xid.address}{meaning}, {xid.count} times since the boot: {xid.last}"
+        yield Check(
+            "Xid errors", "warn", words.rstrip(": "), "nvidia-smi -q | grep -iE 'recovery|remap|pending'"
+        )
+    if not grave:
+        of_programs = f", {sum(xid.count for xid in read)} that programs caused" if read else ""
+        yield Check("Xid errors", "pass", f"none of the cards since the boot{of_programs}")

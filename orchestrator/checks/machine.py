@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import machine
+from orchestrator.facts import machine, numa
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -25,6 +25,7 @@ def check(facts: Facts) -> Iterator[Check]:
     kinds = (system.hostname, system.kernel, system.cpu_model, system.cpus and f"{system.cpus} CPUs")
     yield Check("machine", "pass", ", ".join(str(word) for word in kinds if word))
     yield from _memory(system)
+    yield from _nodes(facts)
     yield from _shm(system, several=len(facts.cards) > 1)
     yield from _logout(system)
 
@@ -38,6 +39,17 @@ def _memory(system: Machine) -> Iterator[Check]:
         yield Check("memory", "warn", words, "ps -eo rss,pid,user,args --sort=-rss | head")
     else:
         yield Check("memory", "pass", words)
+
+
+def _nodes(facts: Facts) -> Iterator[Check]:
+    nodes = facts.of(numa.FACT)
+    if isinstance(nodes, Unknown):
+        yield from not_known("NUMA", nodes)
+        return
+    sizes = [f"{(node.memory_bytes or 0) / GIB:,.0f}" for node in nodes if node.cpus]
+    single = len(sizes) == 1
+    words = f"{len(sizes)} node{'' if single else 's'} with processors, of {' and '.join(sizes)} GiB"
+    yield Check("NUMA", "pass", words)
 
 
 def _shm(system: Machine, *, several: bool) -> Iterator[Check]:

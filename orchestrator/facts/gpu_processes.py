@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from orchestrator.facts.gpus import NVIDIA_PATH, failure
 from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 
-# Whose each process is and what it runs, where /proc has one of that number.
+# Whose each process is, what it runs and in which container, where /proc has one of that number.
 _SCRIPT = (
     NVIDIA_PATH
     + r"""
@@ -17,12 +17,14 @@ printf '%s\n' "$out"
 for pid in $(printf '%s\n' "$out" | sed -n 's/^GPU-[^,]*, \([0-9]*\), .*/\1/p' | sort -u); do
   [ -r "/proc/$pid/cmdline" ] || continue
   printf 'owner: %s %s %s\n' "$pid" "$(stat -c %U "/proc/$pid")" "$(tr '\0\n' '  ' <"/proc/$pid/cmdline")"
+  printf 'container: %s %s\n' "$pid" "$(grep -oE '[0-9a-f]{64}' "/proc/$pid/cgroup" | head -n 1)"
 done 2>/dev/null
 exit $rc
 """
 )
 COMMAND = Command.sh(_SCRIPT, timeout=30)
 _OWNER = re.compile(r"^owner: (\d{1,18}) (\S+) (.*)$", re.MULTILINE)
+_CONTAINER = re.compile(r"^container: (\d{1,18}) ([0-9a-f]{12})[0-9a-f]{52}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class GpuProcess:
     user: str | None = None
     command: str | None = None
     """The command line; None, as the user, where no process of that number runs this program here."""
+    container: str | None = None
+    """The first twelve digits of its container's id, as `docker ps` shows them; None where it is in none."""
 
 
 def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
@@ -43,6 +47,7 @@ def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
     if (failed := failure(output)) is not None:
         return failed
     owners = {int(pid): (user, command) for pid, user, command in _OWNER.findall(output.out)}
+    containers = {int(pid): number for pid, number in _CONTAINER.findall(output.out)}
     processes = []
     for line in output.out.splitlines():
         # a process name may hold commas: two fields from the left, one from the right
@@ -61,6 +66,7 @@ def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
                     int(mib[1]) if mib else None,
                     user if known else None,
                     command.strip() if known else None,
+                    containers.get(int(pid)) if known else None,
                 )
             )
     if not processes and output.rc != 0:

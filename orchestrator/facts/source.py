@@ -66,6 +66,8 @@ class Query:
     environment: Mapping[str, str] = field(default_factory=dict)
     examined: bool = False
     """Whether the whole host is examined: what a launch need not know is asked too."""
+    between: tuple[float, float] | None = None
+    """When the host was asked and when it had answered, by our clock, in seconds since 1970; None where nobody noted it."""
 
 
 @dataclass(frozen=True)

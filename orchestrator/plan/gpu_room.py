@@ -198,9 +198,8 @@ def holder(same: Sequence[GpuProcess]) -> str:
     program, blank, arguments = (first.command or first.name or "").partition(" ")
     command = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")
     shown = command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 4].rstrip()} ..."
-    identity = (
-        ", ".join(filter(None, [shown, first.user and f"user {first.user}"])) or "not to be seen from here"
-    )
+    parts = [shown, first.user and f"user {first.user}", first.container and f"container {first.container}"]
+    identity = ", ".join(filter(None, parts)) or "not to be seen from here"
     sizes = [process.memory_mib for process in same]
     amount = f"{sum(size or 0 for size in sizes):,} MiB" if all(sizes) else "memory"
     on = f" on {len(same)} GPUs" if len(same) > 1 else ""

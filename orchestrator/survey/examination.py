@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from orchestrator.facts import environments
@@ -18,8 +19,9 @@ EXAMINATION_SECONDS = 60.0
 def examine(host: Host, query: Query) -> Facts:
     """Every fact there is, in one round trip; changes nothing."""
     whole = replace(query, examined=True)
-    request = ReadFacts(commands=commands(whole))
-    return read(ask(host, request, deadline=EXAMINATION_SECONDS), whole)
+    began = time.time()
+    replies = ask(host, ReadFacts(commands=commands(whole)), deadline=EXAMINATION_SECONDS)
+    return read(replies, replace(whole, between=(began, time.time())))
 
 
 def with_environments(host: Host, query: Query, facts: Facts) -> Facts:

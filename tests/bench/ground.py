@@ -58,7 +58,7 @@ class Site:
             "HOME": str(folder / "home"),
             "PYTHONPATH": str(ROOT),
         }
-        self._playbook = folder / f"{NAME}.yaml"
+        self.playbook = folder / f"{NAME}.yaml"
         content = {
             **kind,
             "model": {"repository": REPOSITORY, "served_name": "tiny"},
@@ -68,7 +68,7 @@ class Site:
             "environment": {**kind.get("environment", {}), "HF_ENDPOINT": hub.endpoint},
             "port": free_port(),
         }
-        self._playbook.write_text(json.dumps(content))
+        self.playbook.write_text(json.dumps(content))
 
     def argv(self, *words: str) -> list[str]:
         """The command line; without words that of a whole deployment, with a verb that verb's."""
@@ -76,7 +76,7 @@ class Site:
         verb = [word for word in words if not word.startswith("-")]
         options = [word for word in words if word.startswith("-")]
         reach = ["--host", self.server.alias, "--ssh-config", self.ssh_config]
-        return [*deploy, *verb, str(self._playbook), *options, *reach]
+        return [*deploy, *verb, str(self.playbook), *options, *reach]
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

