@@ -65,9 +65,9 @@ class Lock:
         self._heart.join()
         self._ear.join()
 
-    def free_since(self, seen: str | None) -> bool:
-        """Whether nobody has had the lock since it was `seen` (`Observed.turn`): what deployers change is as it was."""
-        return seen is not None and seen == self._before
+    def free_since(self, turn: str | None) -> bool:
+        """Whether nobody has had the lock since this `turn` was seen (`Observed.turn`): what deployers change is as it was."""
+        return turn is not None and turn == self._before
 
     def require(self) -> None:
         """Raise HostError("lock_lost") where the lock is no longer held: somebody else may be at work by now."""

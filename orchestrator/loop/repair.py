@@ -76,7 +76,12 @@ class Repair:
         its own is too.
         """
         others = self._together.others(fall.acting)
-        others.end()
+        try:
+            others.end()
+        except DeployError:  # one that does not answer, say: what failed is known all the same
+            nothing = Decision(None, "not before the launches of the others are ended")
+            self._tell_finding(fall, nothing, host=fall.failure.known)
+            raise
         try:
             with fall.acting.reading.named():
                 self._remedy(fall, goal, launch_anyway=launch_anyway)
@@ -136,10 +141,10 @@ class Repair:
     def have_consents(self, treatment: Treatment) -> None:
         """Have the consents that a remedy asks for by itself and nobody gave."""
         for acting, change in zip(self._together.hosts, treatment.changes, strict=True):
-            given = acting.reading.job.consents
-            asked = change.consents if change is not None else ()
-            lacking = {consent: change.patch.id for consent in asked if change and consent not in given}
-            acting.consents.have(acting.reading, lacking)
+            if change is not None:
+                given = acting.reading.job.consents
+                lacking = [consent for consent in change.consents if consent not in given]
+                acting.consents.have(acting.reading, dict.fromkeys(lacking, change.patch.id))
 
     def no_remedy(self, fall: Fall, decision: Decision) -> DeployError:
         """The error of a failure about which nothing is left to be done."""

@@ -22,8 +22,8 @@ class AnswerStep(Step):
 
     @property
     def effects(self) -> Effects:
-        asked = f"asks launch {self.launch.launch} until a completion comes out, or {vigil.COMPLETIONS} failed over {vigil.SECONDS:.0f} s"
-        return Effects((asked,), depends=A_REPAIR)
+        words = f"asks launch {self.launch.launch} until a completion comes out, or {vigil.COMPLETIONS} failed over {vigil.SECONDS:.0f} s"
+        return Effects((words,), depends=A_REPAIR)
 
     def do(self, work: Work) -> Failure | Onward | None:
         work.follow(self.plan, self.launch, past="healthy")

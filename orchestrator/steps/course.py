@@ -173,5 +173,5 @@ def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
 
 def _of_changes(plan: Plan) -> dict[str, str]:
     """The missing consents that a patch needs of which nothing is started."""
-    asked = {consent for change in plan.changes for consent in change.consents}
-    return {name: why for name, why in plan.lacking.items() if name in asked or name not in OF_A_LAUNCH}
+    wanted = {consent for change in plan.changes for consent in change.consents}
+    return {name: why for name, why in plan.lacking.items() if name in wanted or name not in OF_A_LAUNCH}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import BudgetSpent, UnknownFailure
+from orchestrator.base.errors import BudgetSpent, HostError, UnknownFailure
 from orchestrator.base.limits import Limits
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.job import Job
@@ -114,3 +114,17 @@ def test_a_remedy_stops_and_cleans_before_it_sets(change: Change, names: list[st
     steps = _before(plan(survey(journal=[STARTED])), change, 1)
     assert [step.name for step in steps] == names
     assert all(step.as_json()["effects"] for step in steps)
+
+
+def test_what_failed_is_told_though_another_host_of_the_group_does_not_answer() -> None:
+    class Lost(Surveyed):
+        def observe(self, launch: int | None = None) -> Any:
+            raise HostError("connection_lost", "gpu8: the connection was lost")
+
+    told = Told()
+    failed = Failing(Surveyed(job(Answering(), told), survey()))
+    other = Failing(Lost(job(), survey()))
+    repair = Repair(Together([failed, other]), Held())  # type: ignore[arg-type]
+    with pytest.raises(HostError):
+        repair.repair(Fall(failed, failure()), "up", launch_anyway=False)
+    assert [event.kind for event in told.events] == ["finding"]
