@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal
 
-from orchestrator.base import bundle
 from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.job import Job
 from orchestrator.launch import vigil
-from orchestrator.launch.ended import Judged, judge, named, of_its_own, open_to_doubt
+from orchestrator.launch.ended import Judged, judge, named, open_to_doubt
 from orchestrator.launch.failure import Failure, how_it_ended
+from orchestrator.launch.following_end import FollowingEnd
+from orchestrator.launch.packed import packed
 from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.watch import Seen, Watch
@@ -25,44 +26,12 @@ from orchestrator.playbook.endpoint import api_key
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
 from orchestrator.programs.journal import OutcomeRecord
-from orchestrator.programs.smoke import Completion
 from orchestrator.programs.watch import FollowLaunch
 from orchestrator.survey.journal import usual_seconds
 
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
 HEALTH_INTERVAL_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class _End:
-    """How the following of a launch ended without a completion. `answer` is of the last completion that was asked for,
-    `asked` how many were of a server that was up, `idle_seconds` how long there had been no sign of life."""
-
-    seen: Seen
-    answer: Completion | None = None
-    asked: int = 0
-    idle_seconds: float | None = None
-
-    @property
-    def lives(self) -> bool:
-        """Whether its processes live, and nothing says that they are done for."""
-        return self.seen.state in ("late", "hanging")
-
-    @property
-    def by_itself(self) -> bool:
-        """Whether the engine ended by an error of its own: its exit status says so, or its last answer to us (HTTP 5xx).
-
-        vLLM's API server shuts down in good order after its engine died, and may then leave 0.
-        """
-        status = self.answer.status if self.answer is not None else None
-        failed = status is not None and status >= 500
-        return self.seen.state == "exited" and (failed or of_its_own(self.seen.exit_code))
-
-    @property
-    def ended_from_outside(self) -> bool:
-        """Whether it is gone, and nothing says that it ended itself."""
-        return self.seen.state == "exited" and not self.by_itself
 
 
 class Attempt:
@@ -137,14 +106,14 @@ class Attempt:
     def outlive(self, seconds: float) -> Failure | None:
         """Make sure for so long that one which answered lives on (None), while others are waited for."""
         seen = self._watch.until_exit(seconds)
-        return None if seen.state == "late" else self._failure(_End(seen))
+        return None if seen.state == "late" else self._failure(FollowingEnd(seen))
 
     def ask_again(self) -> Failure | None:
         """Ask a launch that was healthy before until a completion comes out (None), or until it is known to be broken."""
         end = self._answer()
         return None if end is None else self._failure(end)
 
-    def _settled(self, end: _End | None) -> Failure | None:
+    def _settled(self, end: FollowingEnd | None) -> Failure | None:
         """What an end comes to. One that may have served for days is not given up for the first answer that fails."""
         if end is not None and end.lives and self._past == "older" and self._shown.serves:
             end = self._answer()
@@ -152,7 +121,7 @@ class Attempt:
                 self._healthy()
         return None if end is None else self._failure(end)
 
-    def _ready(self) -> _End | None:
+    def _ready(self) -> FollowingEnd | None:
         usual = usual_seconds(self._plan.survey.observed.journal)
         doing = "starting" if usual is None else f"starting, {duration(usual)} the last time"
         limit = self._job.ready_seconds
@@ -161,12 +130,12 @@ class Attempt:
             seen = self._watch.until_ready(limit)
             if seen.state != "ready":
                 step.state, step.done = "failed", how_it_ended(seen, None)
-                return _End(seen, idle_seconds=self._shown.idle_seconds)
+                return FollowingEnd(seen, idle_seconds=self._shown.idle_seconds)
             step.done = self._shown.summary
             self._shown.answered = True
         return None
 
-    def _completion(self) -> _End | None:
+    def _completion(self) -> FollowingEnd | None:
         with self._job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             self._shown.step = step
             trial = self._ask(SMOKE_SECONDS)
@@ -183,9 +152,9 @@ class Attempt:
             step.state, step.done = "failed", how_it_ended(seen, answer)
         if seen.state == "late" and vigil.tokens_made((trial,)):
             raise self._not_for_us((trial,), "busy")
-        return _End(seen, answer)
+        return FollowingEnd(seen, answer)
 
-    def _answer(self) -> _End | None:
+    def _answer(self) -> FollowingEnd | None:
         """Ask a server that was healthy, or may have served for days, until a completion came out (None), until it is
         known to be broken, or until its processes are gone."""
         limit = vigil.SECONDS + vigil.COMPLETION_SECONDS + vigil.PAUSE_SECONDS
@@ -207,14 +176,14 @@ class Attempt:
                     why = f"{vigil.tally(trials)} failed, the last: {answer.error}"
                     answer = answer.model_copy(update={"error": why})
                     step.state, step.done = "failed", how_it_ended(Seen("late"), answer, len(trials))
-                    return _End(Seen("late"), answer, len(trials))
+                    return FollowingEnd(Seen("late"), answer, len(trials))
                 if verdict != "unknown":
                     raise self._not_for_us(trials, verdict)
                 step.progress(f"{len(trials)} asked for, none came", asked=len(trials), error=answer.error)
                 seen = self._watch.until_exit(vigil.PAUSE_SECONDS)
                 if seen.state == "exited":
                     step.state, step.done = "failed", how_it_ended(seen, None)
-                    return _End(seen)
+                    return FollowingEnd(seen)
 
     def _ask(self, seconds: float) -> vigil.Trial:
         began = time.monotonic()
@@ -238,7 +207,7 @@ class Attempt:
         made = f"makes tokens for others ({vigil.tokens_made(trials):,} meanwhile)"
         return BudgetSpent("server_busy", f"{subject} {made}, and {failed}")
 
-    def _diagnosis(self, end: _End) -> Diagnosis:
+    def _diagnosis(self, end: FollowingEnd) -> Diagnosis:
         """What its log says of it. A server that was up and was ended by somebody is not explained by a log in which its
         clients wrote; one that we have just started and that failed our own first completion had none."""
         at_its_start = self._past == "new" and end.answer is not None
@@ -253,7 +222,7 @@ class Attempt:
         patches = self._job.wishes.patches
         return diagnose_log(self._watch.log_lines(), grammar=self._grammar, known=known, patches=patches)
 
-    def _failure(self, end: _End) -> Failure:
+    def _failure(self, end: FollowingEnd) -> Failure:
         """What became of it, on record."""
         launch, plan = self._under_way.launch, self._plan
         judged = self._judged(end.seen, self._diagnosis(end))
@@ -277,16 +246,8 @@ class Attempt:
         )
         if finding is not None:
             return failure
-        documents = {
-            "facts": asdict(plan.survey.facts),
-            "plan": plan.as_json(),
-            "diagnosis": diagnosis.model_dump(mode="json"),
-        }
-        name = f"{self._job.name}-{self._job.host.name}-launch{launch}"
         try:
-            path = bundle.write(
-                name, self._watch.log_lines(), documents, log_name=self._job.playbook.kind.log_name
-            )
+            path = packed(self._job, plan, failure, self._watch.log_lines())
         except UsageError as error:  # what failed is to be told all the same
             self._job.report.emit("warning", error.message)
             return failure
