@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, Grade, not_known
-from orchestrator.facts import amd_gpus, gpus, pci, xids
+from orchestrator.facts import amd_gpus, gpus, mig, pci, xids
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.mig import MigDevice
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "GPUs"
@@ -33,7 +34,8 @@ def check(facts: Facts) -> Iterator[Check]:
                 _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
             ]
         return
-    yield from _listed(read)
+    parts = facts.of(mig.FACT)
+    yield from _listed(read, () if isinstance(parts, Unknown) else parts)
     for problem in read.problems:
         yield Check(SUBJECT, "warn", f"nvidia-smi says besides: {problem}")
     nvidia = pci.of_nvidia(on_bus)
@@ -54,7 +56,7 @@ def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
     return Check(SUBJECT, grade, "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
 
 
-def _listed(read: Gpus) -> Iterator[Check]:
+def _listed(read: Gpus, parts: tuple[MigDevice, ...]) -> Iterator[Check]:
     sound = [card for card in read.gpus if not card.unusable and not card.doubts]
     kinds = Counter((card.name, card.memory_mib, card.driver) for card in sound)
     for (name, mib, driver), count in kinds.items():
@@ -66,7 +68,9 @@ def _listed(read: Gpus) -> Iterator[Check]:
         elif card.doubts:
             yield Check(SUBJECT, "warn", f"GPU{card.index}: {'; '.join(card.doubts)}", card.mend)
         if card.mig == "Enabled":
-            words = f"GPU{card.index} is cut up (MIG): tensor parallelism over whole cards is not possible"
+            into = [part.profile for part in parts if part.gpu == card.index]
+            how = f"into {', '.join(into)}" if into else "(MIG), into parts that are not known"
+            words = f"GPU{card.index} is cut up {how}: no launch gets the whole of it"
             yield Check(SUBJECT, "warn", words, f"sudo nvidia-smi -i {card.index} -mig 0")
 
 

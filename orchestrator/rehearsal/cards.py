@@ -106,6 +106,8 @@ def main(arguments: list[str]) -> int:
         matrix()
     elif arguments[:1] == ["topo"]:
         peers()
+    elif arguments == ["-L"]:
+        print("\n".join(f"GPU {card}: {VALUES['name']} (UUID: {uuid(card)})" for card in range(CARDS)))
     elif arguments == ["--version"]:
         print(f"DRIVER version      : {VALUES['driver_version']}\nCUDA Version        : 13.0")
     else:

