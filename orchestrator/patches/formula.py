@@ -78,13 +78,6 @@ def check(text: str) -> str:
     return text
 
 
-def names(text: str) -> frozenset[str]:
-    """The names whose numbers a formula wants."""
-    return frozenset(
-        node.id for node in ast.walk(_parsed(text)) if isinstance(node, ast.Name) and node.id not in FUNCTIONS
-    )
-
-
 def evaluate(text: str, known: Callable[[str], float | None]) -> FormulaValue:
     """What a formula comes to; None where a number that it needs is not known, or where it divides by zero."""
     try:

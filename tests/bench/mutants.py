@@ -50,7 +50,7 @@ ROOMS: Mapping[str, Room] = {
     "diagnosis": Room(
         files=("diagnosis/**/*.py", "engines/vllm/log/*.py"),
         but=tuple(f"diagnosis/{name}.py" for name in ("scan", "gate", "live", "hearsay")),
-        tests=("diagnosis/test_*.py",),
+        tests=("diagnosis/test_*.py", "engines/test_log_grammar.py", "engines/test_selector.py"),
         slow=(
             *(f"diagnosis/test_{name}.py" for name in ("hostile", "live", "properties", "scan")),
             "diagnosis/test_engine.py::test_a_piece_of_a_log_never_gets_another_remedy",

@@ -189,3 +189,15 @@ def test_a_model_over_two_ranks_pays_for_what_each_of_them_repeats() -> None:
 def test_heads_that_ranks_cannot_share_evenly_are_rounded_down_to_whole_ones() -> None:
     three = {"layers": 1, "kv_heads": 3, "head_dim": 2, "bytes_each": 1}
     assert sizing.gqa_bytes_per_token(**three, tensor=2) == 4
+
+
+def test_what_of_a_judgement_is_told_to_programs() -> None:
+    fits = card(45 * 1024, weights_bytes=40 * sizing.GIB + sizing.GIB // 3)
+    assert fits.as_json() == {
+        "verdict": fits.verdict,
+        "reason": fits.reason,
+        "max_model_len": fits.longest_context,
+        "weights_gib_per_gpu": 40.33,
+        "kv_bytes_per_token": MIB,
+    }
+    assert card(4096, weights_bytes=None).as_json()["weights_gib_per_gpu"] is None

@@ -27,3 +27,10 @@ def test_of_a_url_only_the_credentials_are_hidden() -> None:
     assert variable.secret
     assert "secretword" not in variable.shown
     assert "mirror/x" in variable.shown
+
+
+def test_of_a_secret_only_the_name_and_the_reason_are_told() -> None:
+    told = Variable.of_a_remedy("HF_TOKEN", "hf_abcdefghijklmnop").as_json()
+    assert {"name": "HF_TOKEN", "reason": "set by a remedy", "origin": "remedy"}.items() <= told.items()
+    assert "abcdefghijklmnop" not in told["value"]
+    assert Variable("A", "1", "measured", "playbook").as_json()["value"] == "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedWay
-from orchestrator.patches.propose import advice, ways
+from orchestrator.patches.propose import advice, edits_then, ways
 
 
 def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None = None) -> bool:
@@ -168,3 +169,22 @@ def test_which_of_the_ways_it_is_is_counted_over_those_left_out() -> None:
         {"id": "mine", "title": "t", "category": "other", "match": [{"text": "a"}], "remedy": remedy}
     )
     assert [way.number for way in ways(patch, Known(gpus=8))] == [1]
+
+
+def test_once_an_option_is_gone_the_files_are_edited_that_it_hid() -> None:
+    edit = {
+        "kind": "config",
+        "file": "config.json",
+        "path": "/odd",
+        "op": "remove",
+        "unless": {"arguments": {"x": "*"}},
+    }
+    given = {
+        "remedy": [{"do": [{"kind": "cleanup", "name": "shm"}]}, {"do": [DROPPED, edit]}],
+        "match": [{"text": "a"}],
+    }
+    patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
+    known = Known(kind="vllm", documents={"config.json": {"odd": 1}})
+    assert [action.path for action in edits_then(patch, 1, known)] == ["/odd"]
+    assert edits_then(patch, 1, replace(known, arguments={"x": "1"})) == ()
+    assert edits_then(patch, 0, known) == ()
