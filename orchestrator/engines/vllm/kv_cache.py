@@ -1,7 +1,8 @@
 """Which type does vLLM's KV cache get where no option says so: what does it make of a checkpoint's config files?
 
-vLLM reads `quantization_config` at the top of config.json, and hf_quant_config.json only where that is absent. How they
-are edited is said by the patches that edit them.
+Two of its places decide. `--kv-cache-dtype auto` is resolved by the block at the top of config.json, by hf_quant_config.json
+where there is none, and only in ModelOpt's words. Attention layers follow compressed-tensors' words, in the block that weights
+are loaded by, which may stand in text_config. How the files are edited is said by the patches that edit them.
 """
 
 from __future__ import annotations
@@ -17,77 +18,104 @@ from orchestrator.on_host.checkpoint.configs import CONFIG
 SIDECAR = "hf_quant_config.json"
 
 _BLOCK = "quantization_config"
+_OLD_BLOCK = "compression_config"
 _SCHEME = "kv_cache_scheme"
 _ALGO = "kv_cache_quant_algo"
-_PROPAGATING = ("kimi_k25", "kimi_k3", "step5")
-"""Model types whose wrapper class in vLLM lifts text_config's quantization_config to the top."""
+_SCALES = "compressed-tensors"
+_LIFTING = {"kimi_k25": Version("0.32.0"), "kimi_k3": None, "step5": None}
+"""Model types whose class lifts text_config's block to the top, each with the release that no longer does: vLLM 0.24.0 has a
+class of its own for kimi_k25, 0.32.0 takes that of transformers (the releases between were not run)."""
+_TURNS = ("0.32.0", "0.20.0", "0.15.0", "0.14.0")
+"""Releases from which on some files are read otherwise."""
+_MLA = frozenset(
+    {
+        "axk1", "bailing_hybrid", "bailing_hybrid_mtp", "bailing_hybrid_v3_mtp", "deepseek_mtp", "deepseek_v2", "deepseek_v3",
+        "deepseek_v32", "deepseek_v4", "deepseek_v41", "dots3_note", "glm4_moe_lite", "glm4_moe_lite_mtp", "glm5_next",
+        "glm5_next_text", "glm_moe_dsa", "hy_v4", "hy_v4_mtp", "k3_dspark", "kimi_k2", "kimi_linear", "longcat_flash",
+        "pangu_ultra_moe", "pangu_ultra_moe_mtp",
+    }
+)  # fmt: skip
+"""Model types of `is_deepseek_mla` (vLLM 0.32.0): a rank alone is no MLA, MiniCPM3 has one too."""
 
 
-def resolved(documents: Mapping[str, Mapping[str, Any]], vllm_version: str) -> str:
+def resolved(documents: Mapping[str, Mapping[str, Any]], vllm_version: str | None) -> str:
     """What `--kv-cache-dtype auto` becomes: "auto" (the model's dtype), "fp8_e4m3" or "nvfp4".
 
     Follows `resolve_kv_cache_dtype_string` (vLLM 0.14.0 and newer; 0.20.0 knows nvfp4) and, for
-    compressed-tensors, the switch to fp8 in `Attention` (0.15.0 and newer, not in `MLAAttention`).
+    compressed-tensors, the switch to fp8 in `Attention` (0.15.0 and newer, not in `MLAAttention`). Where the version is not
+    known, "auto" is what every release makes of them.
     """
+    if vllm_version is None:
+        return next((dtype for turn in _TURNS if (dtype := resolved(documents, turn)) != "auto"), "auto")
     version = Version(Version(vllm_version).base_version)
     config = documents[CONFIG]
-    block, method = _quantisation(config, documents.get(SIDECAR, {}), version)
-    if method == "compressed-tensors":
-        flips = version >= Version("0.15.0") and not _is_mla(config) and _is_mapping(block.get(_SCHEME))
-        return "fp8_e4m3" if flips else "auto"
-    if version < Version("0.14.0") or not method.startswith("modelopt"):
-        return "auto"
-    legacy = block.get("quantization")
-    legacy = legacy if isinstance(legacy, dict) else {}
-    declared = legacy.get(_SCHEME) or block.get(_SCHEME) or legacy.get(_ALGO) or block.get(_ALGO)
-    dtype = _declared_dtype(declared)
-    return "auto" if dtype == "nvfp4" and version < Version("0.20.0") else dtype
+    text = _object(config.get("text_config"))
+    top = _top(config, text, documents.get(SIDECAR), version)
+    if top is not None and version >= Version("0.14.0") and _method(top).startswith("modelopt"):
+        return _asked(top, version)
+    return "fp8_e4m3" if version >= Version("0.15.0") and _has_scales(config, text, top) else "auto"
 
 
-def _is_mapping(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_mla(config: Mapping[str, Any]) -> bool:
-    text = config.get("text_config")
-    return any(isinstance(part, dict) and part.get("kv_lora_rank") for part in (config, text))
+def _top(
+    config: Mapping[str, Any], text: Mapping[str, Any], sidecar: Mapping[str, Any] | None, version: Version
+) -> Mapping[str, Any] | None:
+    """The block that stands at the top once vLLM has loaded the config; null is none, {} is one."""
+    if isinstance(block := config.get(_BLOCK), dict):
+        return block
+    if sidecar is not None:
+        return sidecar
+    model_type = config.get("model_type")
+    if not isinstance(model_type, str) or model_type not in _LIFTING:
+        return None
+    until = _LIFTING[model_type]
+    nested = text.get(_BLOCK)
+    return nested if isinstance(nested, dict) and (until is None or version < until) else None
 
 
 def _method(block: Mapping[str, Any]) -> str:
+    """As `_normalize_quantization_config` has it: ModelOpt's old layout says it by its producer alone."""
+    old = _object(block.get("quantization"))
+    modelopt = _object(block.get("producer")).get("name") == "modelopt" or "modelopt_quant_config" in old
+    if modelopt and old.get("quant_algo") is not None:
+        return "modelopt"
     method = block.get("quant_method")
-    return method.lower() if isinstance(method, str) else ""
+    return method.lower().replace("compressed_tensors", _SCALES) if isinstance(method, str) else ""
 
 
-def _by_modelopt(block: Mapping[str, Any]) -> bool:
-    producer = block.get("producer")
-    return isinstance(producer, dict) and producer.get("name") == "modelopt"
+def _asked(block: Mapping[str, Any], version: Version) -> str:
+    """What a block of ModelOpt's asks for; the first of the places that says something counts."""
+    old = _object(block.get("quantization"))
+    asked = old.get(_SCHEME) or block.get(_SCHEME) or old.get(_ALGO) or block.get(_ALGO)
+    if isinstance(asked, dict) and asked.get("type") == "float":
+        fp8 = asked.get("num_bits") == 8 and asked.get("dynamic") is False
+        asked = "fp8" if fp8 else "nvfp4" if asked.get("num_bits") == 4 else None
+    if not isinstance(asked, str):
+        return "auto"
+    known = {"fp8": "fp8_e4m3"} if version < Version("0.20.0") else {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}
+    return known.get(asked.lower(), "auto")
 
 
-def _quantisation(
-    config: Mapping[str, Any], sidecar: Mapping[str, Any], version: Version
-) -> tuple[Mapping[str, Any], str]:
-    """The quantisation block that vLLM's config loading arrives at, with its method."""
-    block = config.get(_BLOCK)
-    if isinstance(block, dict):
-        return block, _method(block)
-    if sidecar:
-        return sidecar, "modelopt" if _by_modelopt(sidecar) else _method(sidecar)
-    text = config.get("text_config")
-    nested = text.get(_BLOCK) if isinstance(text, dict) else None
-    # 0.33.0 no longer sees the nested block (0.16.0 and 0.18.1 do; the releases between were not run).
-    if isinstance(nested, dict) and config.get("model_type") in _PROPAGATING and version < Version("0.33.0"):
-        return nested, _method(nested)
-    return {}, ""
+def _has_scales(config: Mapping[str, Any], text: Mapping[str, Any], top: Mapping[str, Any] | None) -> bool:
+    """Whether attention layers store FP8, with the scales that compressed-tensors declares (`get_quant_config`)."""
+    nested, old = text.get(_BLOCK), config.get(_OLD_BLOCK)
+    blocks = [block for block in (top, nested, old) if isinstance(block, dict)]
+    named = [block for block in (top, old, nested) if isinstance(block, dict)]
+    if not blocks or _method(named[0]) != _SCALES:
+        return False
+    return blocks[0].get(_SCHEME) is not None and not _is_mla(config, text)
 
 
-def _declared_dtype(declared: Any) -> str:
-    if isinstance(declared, dict):
-        static_float = declared.get("dynamic") is False and declared.get("type") == "float"
-        bits = declared.get("num_bits") if static_float else None
-        return {8: "fp8_e4m3", 4: "nvfp4"}.get(bits, "auto") if isinstance(bits, int) else "auto"
-    if isinstance(declared, str):
-        return {"fp8": "fp8_e4m3", "nvfp4": "nvfp4"}.get(declared.lower(), "auto")
-    return "auto"
+def _is_mla(config: Mapping[str, Any], text: Mapping[str, Any]) -> bool:
+    """Whether its layers are `MLAAttention`, which never look at a scheme of compressed-tensors."""
+    part = text or config
+    # Kimi-K2.5's class takes DeepSeek-V3 for the text where nothing else is said
+    kind = part.get("model_type", "deepseek_v3" if config.get("model_type") == "kimi_k25" else None)
+    rank = "head_dim" if "compress_ratios" in part else "kv_lora_rank"
+    return isinstance(kind, str) and kind in _MLA and part.get(rank) is not None
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 CACHE_TYPE = CacheType(resolved, frozenset((_SCHEME, _ALGO)))
