@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, Grade, not_known
-from orchestrator.facts import amd_gpus, gpus, mig, pci, xids
+from orchestrator.facts import amd_gpus, driver, gpus, mig, pci, xids
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.mig import MigDevice
@@ -22,6 +22,8 @@ MENDS = {
     "no_devices": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
     "no_answer": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
 }
+CLOSED = "the kernel module is the proprietary one, with which cards from Blackwell on do not start"
+OPEN = "sudo apt-get install nvidia-dkms-580-server-open    (or your system's open driver package)"
 
 
 def check(facts: Facts) -> Iterator[Check]:
@@ -29,10 +31,16 @@ def check(facts: Facts) -> Iterator[Check]:
     read, devices = facts.of(gpus.FACT), facts.of(pci.FACT)
     on_bus = () if isinstance(devices, Unknown) else devices
     if isinstance(read, Unknown):
-        if read.code != "not_asked":
-            yield from _of_amd(facts) or [
-                _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
-            ]
+        if read.code == "not_asked":
+            return
+        if amd := _of_amd(facts):
+            yield from amd
+        elif read.code == "no_devices" and _wants_open(facts):
+            yield Check(SUBJECT, "fail", f"{read.reason}; {CLOSED}", OPEN)
+        else:
+            yield _none(read, pci.listed(on_bus, 0), bus_known=not isinstance(devices, Unknown))
+        if pci.of_nvidia(on_bus):
+            yield from _reported(facts)
         return
     parts = facts.of(mig.FACT)
     yield from _listed(read, () if isinstance(parts, Unknown) else parts)
@@ -56,12 +64,17 @@ def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
     return Check(SUBJECT, grade, "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
 
 
+def _wants_open(facts: Facts) -> bool:
+    loaded = facts.of(driver.FACT)
+    return not isinstance(loaded, Unknown) and loaded.open is False
+
+
 def _listed(read: Gpus, parts: tuple[MigDevice, ...]) -> Iterator[Check]:
     sound = [card for card in read.gpus if not card.unusable and not card.doubts]
     kinds = Counter((card.name, card.memory_mib, card.driver) for card in sound)
-    for (name, mib, driver), count in kinds.items():
+    for (name, mib, version), count in kinds.items():
         size = "memory shared with the CPU" if mib is None else f"{mib / 1024:.1f} GiB each"
-        yield Check(SUBJECT, "pass", f"{count} x {name}, {size}, driver {driver or 'not known'}")
+        yield Check(SUBJECT, "pass", f"{count} x {name}, {size}, driver {version or 'not known'}")
     for card in read.gpus:
         if card.unusable:
             yield Check(SUBJECT, "fail", f"GPU{card.index} {card.unusable}", card.mend)
@@ -84,9 +97,9 @@ def _of_amd(facts: Facts) -> list[Check]:
             SUBJECT,
             "pass",
             f"{count} x {name} ({architecture or 'architecture not known'}), "
-            f"{f'{mib / 1024:.1f} GiB each' if mib else 'memory not known'}, driver {driver or 'not known'}",
+            f"{f'{mib / 1024:.1f} GiB each' if mib else 'memory not known'}, driver {version or 'not known'}",
         )
-        for (name, architecture, mib, driver), count in kinds.items()
+        for (name, architecture, mib, version), count in kinds.items()
     ]
 
 

@@ -14,6 +14,8 @@ SUBJECT = "limits"
 GIB = 1 << 30
 LEAST_FILES = 4096
 """Sockets of clients, shards and ranks; a session over SSH often has 1024."""
+RAISED_FILES = 65535
+"""To this an engine raises its own soft limit, where the hard one lets it; else the soft one stays."""
 LEAST_PROCESSES = 4096
 """Threads count as processes: each rank starts hundreds."""
 
@@ -33,14 +35,11 @@ def check(facts: Facts) -> Iterator[Check]:
 
 def _files(read: UserLimits) -> Iterator[Check]:
     files = read.open_files
-    if files and files.soft is not None and files.soft < LEAST_FILES:
-        more = files.hard is None or files.hard >= LEAST_FILES
-        mend = (
-            "ulimit -n 65536    (in ~/.profile)"
-            if more
-            else "LimitNOFILE= of sshd, or /etc/security/limits.conf"
-        )
-        yield Check(SUBJECT, "warn", f"{files.soft} open files at most: many clients need more", mend)
+    if files is None or files.soft is None or files.hard is None or files.hard >= RAISED_FILES:
+        return
+    if files.soft < LEAST_FILES:
+        words = f"{files.soft} open files at most (hard limit {files.hard}): many clients need more"
+        yield Check(SUBJECT, "warn", words, "LimitNOFILE= of sshd, or nofile in /etc/security/limits.conf")
 
 
 def _processes(read: UserLimits) -> Iterator[Check]:
