@@ -135,7 +135,6 @@ def test_one_that_dies_while_it_waits_for_the_other_is_seen(two: Two) -> None:
     def kill_once_ready(event: Any) -> None:
         show(event)
         if (event.host, event.step, event.data.get("state")) == ("gpu0", "launch 1", "ok"):
-            two.boxes[1].server.environment["STAND_IN_PACE"] = "0.01"
             record = json.loads((two.boxes[0].state / "launches" / "1" / "process.json").read_text())
             for process in procs.processes().values():
                 if process.session == record["session"] and process.pid != record["pid"]:
