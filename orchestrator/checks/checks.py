@@ -5,19 +5,38 @@ from __future__ import annotations
 from orchestrator.checks import (
     clock,
     disk,
+    driver,
     engine,
+    folders,
     gpu_memory,
     gpus,
+    iommu,
     limits,
     links,
     machine,
     network,
+    ports,
     runtimes,
 )
 from orchestrator.checks.check import Check, Grade
 from orchestrator.facts.gather import Facts
 
-SUBJECTS = (gpus, gpu_memory, links, engine, disk, machine, limits, network, runtimes, clock)
+SUBJECTS = (
+    gpus,
+    gpu_memory,
+    links,
+    iommu,
+    engine,
+    driver,
+    disk,
+    folders,
+    machine,
+    limits,
+    network,
+    ports,
+    runtimes,
+    clock,
+)
 """What an engine needs first comes first."""
 WORST_FIRST: tuple[Grade, ...] = ("fail", "warn", "unknown", "pass")
 

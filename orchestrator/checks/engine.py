@@ -1,19 +1,17 @@
-"""Is there an engine in the Python that was named, which others are there, and does the driver go far enough for it?"""
+"""Which engines are there, and is one in the Python that was named?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import driver, engine, environments
-from orchestrator.facts.driver import Driver
+from orchestrator.facts import engine, environments
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.environments import Environment
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "engine"
-UPGRADE = "sudo ubuntu-drivers install --gpgpu    (or your system's driver package), then reboot"
 
 
 def check(facts: Facts) -> Iterator[Check]:
@@ -31,7 +29,6 @@ def check(facts: Facts) -> Iterator[Check]:
     yield from (Check("engines", "pass", _words(other)) for other in others)
     if listed == () and isinstance(installed, Unknown) and installed.code == "not_asked":
         yield Check("engines", "fail", "no Python environment with one was found", "python3 -m venv ~/ml-env")
-    yield from _driver(facts, installed)
 
 
 def _installed(installed: InstalledEngine, *, on_gpus: bool) -> Check:
@@ -54,19 +51,3 @@ def _words(other: Environment) -> str:
 
 def _instead(others: tuple[Environment, ...]) -> str | None:
     return f"--set engine.python={others[0].python}    (has {others[0].version})" if others else None
-
-
-def _driver(facts: Facts, installed: InstalledEngine | Unknown) -> Iterator[Check]:
-    loaded = facts.of(driver.FACT)
-    if not facts.cards or isinstance(loaded, Unknown):
-        return
-    behind = None if isinstance(installed, Unknown) else loaded.behind(installed.torch_cuda)
-    if behind:
-        yield Check("driver", "fail" if behind.certain else "warn", behind.sentence, UPGRADE)
-    else:
-        yield Check("driver", "pass", _loaded(loaded))
-
-
-def _loaded(loaded: Driver) -> str:
-    kind = {True: ", open kernel module", False: ", proprietary kernel module", None: ""}[loaded.open]
-    return f"{loaded.version or loaded.module}, up to CUDA {loaded.cuda or 'not known'}{kind}"

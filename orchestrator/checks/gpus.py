@@ -20,6 +20,7 @@ MENDS = {
     "nvml_permissions": "ls -l /dev/nvidia*    (in a container: start it with --gpus all)",
     "nvml_unknown": "ls -l /dev/nvidia*    (in a container: start it again)",
     "no_devices": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
+    "gpu_lost": "sudo reboot",
     "no_answer": "sudo dmesg | grep -iE 'nvrm|xid' | tail",
 }
 CLOSED = "the kernel module is the proprietary one, with which cards from Blackwell on do not start"
@@ -45,7 +46,8 @@ def check(facts: Facts) -> Iterator[Check]:
     parts = facts.of(mig.FACT)
     yield from _listed(read, () if isinstance(parts, Unknown) else parts)
     for problem in read.problems:
-        yield Check(SUBJECT, "warn", f"nvidia-smi says besides: {problem}")
+        mend = MENDS["gpu_lost"] if "is lost" in problem else None
+        yield Check(SUBJECT, "warn", f"nvidia-smi says besides: {problem}", mend)
     nvidia = pci.of_nvidia(on_bus)
     if nvidia > len(read.gpus):
         words = (
@@ -112,7 +114,8 @@ def _reported(facts: Facts) -> Iterator[Check]:
     grave = [xid for xid in read if not xid.of_a_program]
     for xid in grave:
         meaning = f", {xid.meaning}" if xid.meaning else ""
-        words = f"Xid {xid.number} on {xid.address}{meaning}, {xid.count} times since the boot: {xid.last}"
+        often = "once" if xid.count == 1 else f"{xid.count} times"
+        words = f"Xid {xid.number} on {xid.address}{meaning}, {often} since the boot: {xid.last}"
         yield Check(
             "Xid errors", "warn", words.rstrip(": "), "nvidia-smi -q | grep -iE 'recovery|remap|pending'"
         )

@@ -180,6 +180,8 @@ def parse(output: Output) -> Gpus | Unknown:
         return Gpus(tuple(sorted(rows, key=lambda gpu: gpu.index)), tuple(problems))
     if (failed := failure(output)) is not None:
         return failed
+    if lost := next((problem for problem in problems if "is lost" in problem), None):
+        return Unknown("gpu_lost", lost)
     reason = problems[0] if problems else f"nvidia-smi named no GPU (exit status {output.rc})"
     return Unknown("no_devices", reason)
 

@@ -9,6 +9,7 @@ from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, pl
 
 # lspci tells ACSCtl to root alone, and prints <access denied> to others. /dev/sda is no matter here: only bridges count.
 _SCRIPT = r"""
+PATH="$PATH:/usr/sbin:/sbin"; export PATH
 [ -r /proc/cmdline ] && echo "cmdline=$(cat /proc/cmdline)"
 [ -d /sys/kernel/iommu_groups ] && echo "groups=$(ls /sys/kernel/iommu_groups | wc -l)"
 grep -q '^flags.* hypervisor' /proc/cpuinfo && echo guest=yes

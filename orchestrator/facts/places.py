@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orchestrator.facts.source import Command, Fact, Output, Unknown, parsed, plain
 
 _SCRIPT = r"""
+PATH="$PATH:/usr/sbin:/sbin"; export PATH
 say() {
   path=$2
   while [ ! -e "$path" ] && [ "$path" != / ] && [ "$path" != . ]; do path=$(dirname -- "$path"); done

@@ -10,6 +10,7 @@ from orchestrator.on_host.ports import listeners
 
 # The kernel tells everybody the user of a socket; whose process it is `ss` tells of a user's own alone, and root of all.
 _SCRIPT = r"""
+PATH="$PATH:/usr/sbin:/sbin"; export PATH
 cat /proc/net/tcp /proc/net/tcp6
 awk -F: '{ print "user " $3 " " $1 }' /etc/passwd
 ss -Hltnp | sed 's/^/ss /'
