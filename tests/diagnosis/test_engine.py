@@ -12,6 +12,7 @@ from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
+from orchestrator.patches.patch import Patch
 from tests.diagnosis import labels
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -206,3 +207,57 @@ def test_a_piece_of_a_log_never_gets_another_remedy(start: int, end: int) -> Non
         or found.finding.patch == "fp8-kv-mla"
         or not (found.remedy and found.remedy.actions)
     )
+
+
+VERSION = "(APIServer pid=5) INFO 02-20 21:34:40 [api_server.py:1] vLLM API server version 0.16.0"
+UP = "(APIServer pid=5) INFO:     Application startup complete."
+
+
+def request_failing(text: str, level: str = "ERROR") -> list[str]:
+    """A traceback that a rank logs while the server goes on."""
+    return [line.replace("ERROR", level) for line in traceback(text)[1:]]
+
+
+def of_a_request(during: str) -> Patch:
+    match = [{"exception": "LedgerTornError", "during": during}]
+    return Patch.model_validate({"id": "mine", "title": "It refuses", "category": "other", "match": match})
+
+
+def served(lines: list[str], *patches: Patch) -> tuple[str, str | None]:
+    raw = [line.encode() for line in lines]
+    found = diagnose(raw, grammar=GRAMMAR, known=Known(), patches=patches)
+    return found.verdict, found.finding.patch if found.finding else None
+
+
+def test_a_server_that_answers_and_can_complete_nothing_is_known_by_a_patch_of_requests_alone() -> None:
+    torn = request_failing("LedgerTornError: page 4")
+    patch = of_a_request("request")
+    assert served([VERSION, UP, *torn], patch) == ("fault", "mine")
+    assert served([VERSION, UP, *torn], of_a_request("start")) == ("healthy", None)
+    assert served([VERSION, UP, *torn]) == ("healthy", None)
+    assert served([VERSION, *torn, UP], patch) == ("healthy", None)
+    assert served([VERSION, UP, *request_failing("OtherError: x")], patch) == ("healthy", None)
+    assert served([VERSION, UP, *request_failing("LedgerTornError: x", "WARNING")], patch) == (
+        "healthy",
+        None,
+    )
+
+
+def test_how_far_a_launch_came_is_its_evidence() -> None:
+    loading = "(Worker_TP0 pid=70) INFO 02-20 21:35:09 [a.py:1] Loading weights took 3.21 seconds"
+    for lines, evidence in (([VERSION, loading], (2, "profiling")), ([VERSION, loading, UP], (3, "up"))):
+        (milestone,) = said([*lines]).evidence
+        assert (milestone.line, milestone.text) == evidence
+
+
+def test_repetition_and_consequence_are_counted_and_not_told() -> None:
+    wrapper = "RuntimeError: Engine core initialization failed. See root cause above."
+    ranks = [
+        line
+        for rank in range(3)
+        for line in traceback("LedgerTornError: page 4", f"(Worker_TP{rank} pid={rank + 4}) ")
+    ]
+    found = said([VERSION, *ranks, *traceback(wrapper, "(EngineCore_DP0 pid=9) ")])
+    assert found.root_cause is not None and found.root_cause.process == "Worker_TP0"
+    # three lines each of two more ranks, and of the one who only says that others failed
+    assert (found.folded.processes, found.folded.lines) == (("Worker_TP1", "Worker_TP2"), 9)
