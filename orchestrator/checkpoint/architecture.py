@@ -59,47 +59,6 @@ def read(config: Mapping[str, Any]) -> Architecture:
     )
 
 
-def kv_bytes_per_token(architecture: Architecture, kv_dtype: str, tensor_parallel: int) -> int | None:
-    """Bytes of KV cache that one token takes on each GPU; None where that is not known.
-
-    `kv_dtype` is the engine's name for it ("auto" is the model's own dtype). MLA keeps a full copy on every
-    tensor-parallel rank; GQA divides its KV heads until one is left (vLLM's `kv_cache_interface`).
-    Sliding windows depend on the length of each request: None.
-    """
-    layers = architecture.kv_layers
-    if layers is None or architecture.attention in ("sliding", "other"):
-        return None
-    if architecture.kv_lora_rank and architecture.qk_rope_head_dim:
-        width = architecture.kv_lora_rank + architecture.qk_rope_head_dim
-        return _mla_bytes(architecture, layers, width, kv_dtype)
-    if not architecture.kv_heads or not architecture.head_dim:
-        return None
-    head = _vector_bytes(architecture.head_dim, kv_dtype, architecture.dtype)
-    if head is None:
-        return None
-    return 2 * max(1, architecture.kv_heads // tensor_parallel) * head * layers
-
-
-def _mla_bytes(architecture: Architecture, layers: int, width: int, kv_dtype: str) -> int | None:
-    if kv_dtype == "nvfp4":  # no engine is known to keep a latent so; vLLM refuses it
-        return None
-    latent = _vector_bytes(width, kv_dtype, architecture.dtype)
-    if latent is None or architecture.attention != "sparse-mla":
-        return None if latent is None else layers * latent
-    # fp8_ds_mla: 512 fp8 values, 4 float32 scales, 64 bf16 values; the indexer keeps 128 fp8 + 1 float32.
-    return layers * ((656 if kv_dtype.startswith("fp8") else latent) + 132)
-
-
-def _vector_bytes(length: int, kv_dtype: str, model_dtype: str | None) -> int | None:
-    name = (model_dtype or "bfloat16") if kv_dtype == "auto" else kv_dtype
-    if name.startswith(("fp8", "float8")):
-        return length
-    if name == "nvfp4":
-        return length // 2 + length // 16
-    size = {"bfloat16": 2, "float16": 2, "half": 2, "float32": 4, "float": 4}.get(name.removeprefix("torch."))
-    return None if size is None else length * size
-
-
 def _attention(
     part: Mapping[str, Any], layers: int | None, kv_layers: int | None, head_dim: int | None
 ) -> Attention:

@@ -150,6 +150,11 @@ class Options(ABC):
     def overhead(self, version: str | None) -> Overhead:
         """What each card holds besides weights and KV cache."""
 
+    @property
+    def step_tokens(self) -> int | None:
+        """How many tokens one step computes at most; None where the engine decides."""
+        return None
+
     @abstractmethod
     def taking(self, share: float) -> Self:
         """The same with this share of each card."""

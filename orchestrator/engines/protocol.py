@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.engines.kv_cache import CacheQuestion, KvCache
 from orchestrator.engines.options import Options, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
@@ -38,6 +39,10 @@ class CacheType:
     members: frozenset[str] = frozenset()
 
 
+def _not_known(_question: CacheQuestion) -> KvCache | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Engine:
     """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
@@ -45,7 +50,7 @@ class Engine:
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
     what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
-    on a host.
+    on a host. `kv_cache` answers what a model keeps in its KV cache on one GPU, None where that is not known.
     """
 
     kind: str
@@ -60,6 +65,7 @@ class Engine:
     grammar: Callable[[], LogGrammar]
     footprint: Footprint
     cache_type: CacheType = CacheType()
+    kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     patience: str | None = None
 
     @cached_property

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from orchestrator.engines.kv_cache import BLOCK, KvCache
+
 GIB = 2**30
 TORCH_SHARE = 0.9935
 """torch sees 94.97 GiB of the 97887 MiB that nvidia-smi names for an RTX PRO 6000."""
-BLOCK = 16
-"""Tokens are given out in blocks of this many."""
+_UNBOUNDED = 1 << 40
+"""Tokens beyond any context: a request that fits even so never grows."""
 
 FitVerdict = Literal["fits", "borderline", "does_not_fit", "unknown"]
 
@@ -35,6 +37,7 @@ class Fit:
     """The longest context that fits safely, a multiple of 16; None where nothing fits or nothing is known."""
     weights_gib_per_gpu: float | None
     kv_bytes_per_token: int | None
+    """What each further token takes; None where that is not known or, behind a window, nothing."""
     needed_gib: float | None
     """KV cache of one request of the full context."""
     safe_gib: float | None
@@ -51,6 +54,7 @@ class Fit:
             "max_model_len": self.longest_context,
             "weights_gib_per_gpu": None if weights is None else round(weights, 2),
             "kv_bytes_per_token": self.kv_bytes_per_token,
+            "kv_gib_per_request": None if self.needed_gib is None else round(self.needed_gib, 2),
         }
 
 
@@ -63,19 +67,6 @@ def smallest_memory_gib(memory_mib: Sequence[int | None]) -> float | None:
     if not known or len(known) < len(memory_mib):
         return None
     return min(known) * TORCH_SHARE / 1024
-
-
-def mla_bytes_per_token(*, layers: int, kv_lora_rank: int, qk_rope_head_dim: int, bytes_each: float) -> int:
-    """KV cache bytes a token on each GPU for multi-head latent attention; `bytes_each` is 2 for bf16, 1 for FP8.
-
-    There is one KV head, so that every tensor-parallel rank holds a full copy.
-    """
-    return math.ceil(layers * (kv_lora_rank + qk_rope_head_dim) * bytes_each)
-
-
-def gqa_bytes_per_token(*, layers: int, kv_heads: int, head_dim: int, tensor: int, bytes_each: float) -> int:
-    """KV cache bytes a token on each GPU for grouped-query attention; heads are split down to one a rank."""
-    return math.ceil(2 * max(1, kv_heads // tensor) * head_dim * layers * bytes_each)
 
 
 def weights_gib_per_gpu(weights_bytes: int, *, gpus: int, replicated_bytes: int | None) -> float:
@@ -94,7 +85,7 @@ def fit(
     *,
     memory_gib: float | None,
     weights_bytes: int | None,
-    kv_bytes_per_token: int | None,
+    cache: KvCache | None,
     context: int,
     utilisation: float,
     gpus: int = 1,
@@ -104,35 +95,37 @@ def fit(
 ) -> Fit:
     """Judge one GPU: `memory_gib` as torch sees it, weights of the whole model over `gpus` ranks.
 
-    `kv_bytes_per_token` is for one rank; `context_parallel` divides it.
+    `cache` is what one rank keeps; `context_parallel` ranks share a request.
     fits: one full request fits with the safe overhead; borderline: only with the optimistic one.
     """
     weights = None
     if weights_bytes is not None and gpus > 0:
         weights = weights_gib_per_gpu(weights_bytes, gpus=gpus, replicated_bytes=replicated_bytes)
+    each = None if cache is None else math.ceil(cache.token_bytes(context)) or None
+    request = None if cache is None else cache.request_bytes(context, context_parallel)
     missing = [
         what
         for what, known in (
             ("the GPU's memory", memory_gib),
             ("the size of the weights", weights),
-            ("the KV cache's bytes a token", kv_bytes_per_token),
+            ("what a token takes of the KV cache", cache),
+            ("what a request takes of the KV cache", cache is None or request is not None),
         )
         if not known
     ]
-    if not memory_gib or not weights or not kv_bytes_per_token:
+    if not memory_gib or not weights or cache is None or request is None:
         return Fit(
             verdict="unknown", reason=f"not known: {', '.join(missing)}", context=context, longest_context=None,
-            weights_gib_per_gpu=weights, kv_bytes_per_token=kv_bytes_per_token, needed_gib=None,
+            weights_gib_per_gpu=weights, kv_bytes_per_token=each, needed_gib=None,
             safe_gib=None, optimistic_gib=None, memory_gib=memory_gib, utilisation=utilisation,
         )  # fmt: skip
     left = memory_gib * utilisation - weights
     safe, optimistic = left - overhead.safe, left - overhead.optimistic
-    needed = context * kv_bytes_per_token / context_parallel / GIB
-    longest = _longest_context(safe, kv_bytes_per_token / context_parallel)
-    verdict, reason = _judge(needed, safe, optimistic, context, longest)
+    longest = _longest_context(safe * GIB, cache, context, context_parallel)
+    verdict, reason = _judge(request / GIB, safe, optimistic, context, longest)
     return Fit(
         verdict=verdict, reason=reason, context=context, longest_context=longest, weights_gib_per_gpu=weights,
-        kv_bytes_per_token=kv_bytes_per_token, needed_gib=needed, safe_gib=safe, optimistic_gib=optimistic,
+        kv_bytes_per_token=each, needed_gib=request / GIB, safe_gib=safe, optimistic_gib=optimistic,
         memory_gib=memory_gib, utilisation=utilisation,
     )  # fmt: skip
 
@@ -145,15 +138,28 @@ def _judge(
             "does_not_fit",
             "the weights leave no room for a KV cache: more GPUs, or a smaller quantisation",
         )
-    demand = f"context {context} needs {needed:.1f} GiB of KV cache"
+    asked = f"context {context} needs {needed:.1f} GiB of KV cache"
     if safe >= needed:
-        return "fits", f"{demand}, {safe:.1f} GiB are left"
+        return "fits", f"{asked}, {safe:.1f} GiB are left"
     shorter = f"; context {longest} fits" if longest else ""
     if optimistic >= needed:
-        return "borderline", f"{demand}, {safe:.1f} to {optimistic:.1f} GiB are left{shorter}"
-    return "does_not_fit", f"{demand}, at most {optimistic:.1f} GiB are left{shorter}"
+        return "borderline", f"{asked}, {safe:.1f} to {optimistic:.1f} GiB are left{shorter}"
+    return "does_not_fit", f"{asked}, at most {optimistic:.1f} GiB are left{shorter}"
 
 
-def _longest_context(gib: float, bytes_per_token: float) -> int | None:
-    blocks = math.floor(gib * GIB / bytes_per_token / BLOCK)
-    return blocks * BLOCK if blocks > 0 else None
+def _longest_context(room: float, cache: KvCache, context: int, context_parallel: int) -> int | None:
+    """The longest multiple of a block whose request fits into so many bytes; what was asked for where any would."""
+
+    def fits(blocks: int) -> bool:
+        request = cache.request_bytes(blocks * BLOCK, context_parallel)
+        return request is not None and request <= room
+
+    shortest, longest = 0, 1
+    while fits(longest):
+        shortest, longest = longest, longest * 2
+        if longest * BLOCK > _UNBOUNDED:
+            return context
+    while longest - shortest > 1:
+        middle = (shortest + longest) // 2
+        shortest, longest = (middle, longest) if fits(middle) else (shortest, middle)
+    return shortest * BLOCK or None

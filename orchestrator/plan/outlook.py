@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.checkpoint import architecture
 from orchestrator.engines import sizing
+from orchestrator.engines.kv_cache import CacheLayers, CacheQuestion, KvCache
 from orchestrator.engines.options import Options
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
@@ -79,10 +79,11 @@ def fit(
     deciding = playbook.kind.cache_type.members
     if any(edit.path.rpartition("/")[2] in deciding for change in changes for edit in change.pending):
         dtype = "auto"
+    memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards])
     return sizing.fit(
-        memory_gib=sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards]),
+        memory_gib=memory_gib,
         weights_bytes=survey.checkpoint.weights_bytes or playbook.figures.weights_bytes,
-        kv_bytes_per_token=_kv_bytes(playbook, configs, dtype, options.tensor),
+        cache=_cache(playbook, survey, configs, version, dtype, options, memory_gib),
         context=options.context,
         utilisation=options.memory_share(version),
         gpus=options.ranks,
@@ -126,27 +127,25 @@ def gpu_shortage(
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
 
 
-def _kv_bytes(playbook: Playbook, configs: Mapping[str, bytes], dtype: str, tensor: int) -> int | None:
-    if CONFIG in configs:
-        shape = architecture.read(json.loads(configs[CONFIG]))
-        return architecture.kv_bytes_per_token(shape, dtype, tensor)
-    return _figured_kv_bytes(playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor)
+def _cache(
+    playbook: Playbook, survey: Survey, configs: Mapping[str, bytes], version: str | None, dtype: str,
+    options: Options, memory_gib: float | None,
+) -> KvCache | None:  # fmt: skip
+    if CONFIG not in configs:
+        return _figured_cache(playbook.figures, 1 if dtype.startswith("fp8") else 2, options.tensor)
+    question = CacheQuestion(
+        json.loads(configs[CONFIG]), version, dtype, options.tensor, survey.facts.compute_cap,
+        survey.facts.cards[0].name if survey.facts.cards else None, memory_gib, options.step_tokens,
+    )  # fmt: skip
+    return playbook.kind.kv_cache(question)
 
 
-def _figured_kv_bytes(figures: Figures, bytes_each: int, tensor: int) -> int | None:
+def _figured_cache(figures: Figures, bytes_each: int, tensor: int) -> KvCache | None:
+    """Of a playbook's figures: they know models whose layers are alike."""
     if figures.layers and figures.kv_lora_rank and figures.qk_rope_head_dim:
-        return sizing.mla_bytes_per_token(
-            layers=figures.layers,
-            kv_lora_rank=figures.kv_lora_rank,
-            qk_rope_head_dim=figures.qk_rope_head_dim,
-            bytes_each=bytes_each,
-        )
+        size = figures.kv_lora_rank + figures.qk_rope_head_dim
+        return KvCache((CacheLayers("mla", figures.layers, size * bytes_each, 1, size),))
     if figures.layers and figures.kv_heads and figures.head_dim:
-        return sizing.gqa_bytes_per_token(
-            layers=figures.layers,
-            kv_heads=figures.kv_heads,
-            head_dim=figures.head_dim,
-            tensor=tensor,
-            bytes_each=bytes_each,
-        )
+        heads, size = max(1, figures.kv_heads // tensor), figures.head_dim
+        return KvCache((CacheLayers("full", figures.layers, 2 * heads * size * bytes_each, heads, size),))
     return None

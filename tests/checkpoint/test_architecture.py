@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.checkpoint.architecture import kv_bytes_per_token, read
+from orchestrator.checkpoint.architecture import read
 
 DEEPSEEK = {
     "model_type": "deepseek_v3",
@@ -68,32 +68,6 @@ def test_attention_is_recognised(config: dict, attention: str) -> None:
     assert read(config).attention == attention
 
 
-@pytest.mark.parametrize(
-    ("config", "dtype", "ranks", "expected"),
-    [
-        (KIMI, "fp8_e4m3", 8, 35_136),
-        (KIMI, "bfloat16", 8, 70_272),
-        (KIMI, "auto", 1, 70_272),
-        ({**DEEPSEEK, "dtype": "float32"}, "auto", 1, 140_544),
-        (KIMI, "nvfp4", 8, None),
-        (GLM, "bfloat16", 8, 89_856 + 78 * 132),
-        (GLM, "fp8_ds_mla", 8, 78 * (656 + 132)),
-        (QWEN3, "bfloat16", 4, 48_128),
-        (QWEN3, "bfloat16", 8, 48_128),
-        (LLAMA, "fp8", 1, 163_840),
-        (LLAMA, "bfloat16", 1, 327_680),
-        (LLAMA, "nvfp4", 1, 2 * 8 * 72 * 80),
-        (QWEN35, "bfloat16", 1, 30_720),
-        (QWEN35, "bfloat16", 4, 15_360),
-        (GPT_OSS, "bfloat16", 1, None),
-        (LLAMA, "int3", 1, None),
-        ({}, "auto", 1, None),
-    ],
-)
-def test_bytes_a_token(config: dict, dtype: str, ranks: int, expected: int | None) -> None:
-    assert kv_bytes_per_token(read(config), dtype, ranks) == expected
-
-
 def test_the_text_part_of_a_wrapper_is_read() -> None:
     found = read(KIMI)
     assert (found.model_type, found.layers, found.heads, found.max_position_embeddings) == (
@@ -102,34 +76,6 @@ def test_the_text_part_of_a_wrapper_is_read() -> None:
         64,
         262144,
     )
-
-
-@pytest.mark.parametrize(
-    ("dtype", "size"),
-    [
-        ("bfloat16", 2),
-        ("float16", 2),
-        ("half", 2),
-        ("float32", 4),
-        ("float", 4),
-        ("torch.bfloat16", 2),
-        ("fp8", 1),
-        ("fp8_e4m3", 1),
-        ("float8_e5m2", 1),
-        ("int3", None),
-        ("turboquant", None),
-    ],
-)
-def test_a_number_of_the_cache_takes(dtype: str, size: int | None) -> None:
-    wanted = None if size is None else 2 * 8 * 128 * 80 * size
-    assert kv_bytes_per_token(read(LLAMA), dtype, 1) == wanted
-    assert kv_bytes_per_token(read({**LLAMA, "torch_dtype": dtype}), "auto", 1) == wanted
-    assert kv_bytes_per_token(read({**LLAMA, "dtype": dtype, "torch_dtype": "float32"}), "auto", 1) == wanted
-
-
-def test_four_bits_and_their_scales_are_counted_in_whole_bytes() -> None:
-    odd = {**LLAMA, "head_dim": 72}
-    assert kv_bytes_per_token(read(odd), "nvfp4", 1) == 2 * 8 * (36 + 4) * 80
 
 
 @pytest.mark.parametrize(
@@ -157,7 +103,6 @@ def test_four_bits_and_their_scales_are_counted_in_whole_bytes() -> None:
 def test_which_layers_keep_the_whole_context(more: dict, attention: str, kv_layers: int | None) -> None:
     found = read({**LLAMA, **more})
     assert (found.attention, found.kv_layers) == (attention, kv_layers)
-    assert (kv_bytes_per_token(found, "auto", 1) is None) == (attention in ("sliding", "other"))
 
 
 def test_what_a_file_says_is_read_as_it_says_and_nothing_else() -> None:
@@ -172,18 +117,3 @@ def test_what_a_file_says_is_read_as_it_says_and_nothing_else() -> None:
     nothing = read({"torch_dtype": {"a": 1}})
     assert (nothing.model_type, nothing.head_dim, nothing.kv_heads, nothing.dtype) == ("", None, None, None)
     assert nothing.attention == "other"
-
-
-def test_ranks_beyond_the_heads_hold_one_head_each() -> None:
-    three = {**LLAMA, "num_key_value_heads": 3}
-    assert kv_bytes_per_token(read(three), "fp8", 2) == 2 * 1 * 128 * 80
-    assert kv_bytes_per_token(read(three), "fp8", 16) == 2 * 1 * 128 * 80
-    assert (
-        kv_bytes_per_token(read({**LLAMA, "num_key_value_heads": 0, "num_attention_heads": 0}), "fp8", 1)
-        is None
-    )
-
-
-def test_a_latent_without_its_rotary_part_is_no_latent_to_count() -> None:
-    assert kv_bytes_per_token(read({**DEEPSEEK, "qk_rope_head_dim": None}), "fp8", 1) == 2 * 64 * 112 * 61
-    assert kv_bytes_per_token(read(DEEPSEEK), "turboquant", 1) is None

@@ -11,10 +11,17 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from orchestrator.engines import sizing
+from orchestrator.engines.kv_cache import CacheLayers, KvCache
 from orchestrator.engines.sizing import Overhead, fit
 from orchestrator.engines.vllm import memory
+from orchestrator.engines.vllm.memory import default_step_tokens
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "sizing.yaml")
+
+
+def each_token(size: int | None) -> KvCache | None:
+    """A cache of one layer that keeps so many bytes of every token."""
+    return None if size is None else KvCache((CacheLayers("full", 1, size),))
 
 
 def judge(case: dict[str, Any]) -> sizing.Fit:
@@ -27,7 +34,7 @@ def judge(case: dict[str, Any]) -> sizing.Fit:
         weights_bytes=case["weights_bytes"],
         replicated_bytes=case["replicated_bytes"],
         gpus=case["gpus"],
-        kv_bytes_per_token=case["kv"],
+        cache=each_token(case["kv"]),
         context=case["context"],
         utilisation=utilisation,
         context_parallel=case.get("context_parallel", 1),
@@ -77,17 +84,6 @@ def test_the_smallest_gpu_decides_and_an_unknown_one_is_never_zero() -> None:
     assert sizing.smallest_memory_gib([]) is None
 
 
-def test_bytes_of_a_token() -> None:
-    kimi = {"layers": 61, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
-    assert sizing.mla_bytes_per_token(**kimi, bytes_each=1) == 35136
-    assert sizing.mla_bytes_per_token(**kimi, bytes_each=2) == 70272
-    llama = {"layers": 80, "kv_heads": 8, "head_dim": 128}
-    assert sizing.gqa_bytes_per_token(**llama, tensor=1, bytes_each=2) == 327680
-    assert sizing.gqa_bytes_per_token(**llama, tensor=16, bytes_each=2) == 40960  # one head a rank at least
-    qwen = {"layers": 94, "kv_heads": 4, "head_dim": 128}
-    assert sizing.gqa_bytes_per_token(**qwen, tensor=4, bytes_each=2) == 48128
-
-
 @pytest.mark.parametrize(("context", "longest"), [(131072, 151760), (180000, 151760), (262144, 151760)])
 def test_the_longest_context_that_fits_does_not_depend_on_the_one_asked_for(
     context: int, longest: int
@@ -109,7 +105,7 @@ def test_no_context_is_named_where_nothing_fits_or_is_known() -> None:
 )
 def test_the_longest_context_fits(total: float, weights: int, kv: int, context: int, gpus: int) -> None:
     numbers = {
-        "memory_gib": total, "weights_bytes": weights, "kv_bytes_per_token": kv, "gpus": gpus,
+        "memory_gib": total, "weights_bytes": weights, "cache": each_token(kv), "gpus": gpus,
         "utilisation": 0.9, "overhead": memory.default_overhead(0.9),
     }  # fmt: skip
     judged = fit(**numbers, context=context)  # type: ignore[arg-type]
@@ -127,7 +123,7 @@ MIB = 2**20
 
 def card(context: int, **other: Any) -> sizing.Fit:
     """100 GiB of which 90 may be taken, 40 by weights: 45 are left safely, 48 at best; a token takes a MiB."""
-    given = {"memory_gib": 100.0, "weights_bytes": 40 * sizing.GIB, "kv_bytes_per_token": MIB, **other}
+    given = {"memory_gib": 100.0, "weights_bytes": 40 * sizing.GIB, "cache": each_token(MIB), **other}
     return fit(**given, context=context, utilisation=0.9, overhead=Overhead(optimistic=2.0, safe=5.0))
 
 
@@ -167,14 +163,14 @@ def test_weights_that_leave_nothing_leave_no_context_to_name() -> None:
 
 
 def test_what_is_not_known_is_named_and_the_rest_is_told() -> None:
-    nothing = card(4096, memory_gib=None, weights_bytes=None, kv_bytes_per_token=None)
+    nothing = card(4096, memory_gib=None, weights_bytes=None, cache=None)
     assert nothing.reason == (
-        "not known: the GPU's memory, the size of the weights, the KV cache's bytes a token"
+        "not known: the GPU's memory, the size of the weights, what a token takes of the KV cache"
     )
     partly = card(4096, memory_gib=None)
     assert (partly.verdict, partly.reason) == ("unknown", "not known: the GPU's memory")
     assert (partly.weights_gib_per_gpu, partly.kv_bytes_per_token, partly.context) == (40.0, MIB, 4096)
-    half = card(4096, kv_bytes_per_token=None)
+    half = card(4096, cache=None)
     assert (half.memory_gib, half.utilisation, half.longest_context) == (100.0, 0.9, None)
 
 
@@ -186,11 +182,6 @@ def test_a_model_over_two_ranks_pays_for_what_each_of_them_repeats() -> None:
     assert card(90 * 1024, context_parallel=2).needed_gib == 45.0
 
 
-def test_heads_that_ranks_cannot_share_evenly_are_rounded_down_to_whole_ones() -> None:
-    three = {"layers": 1, "kv_heads": 3, "head_dim": 2, "bytes_each": 1}
-    assert sizing.gqa_bytes_per_token(**three, tensor=2) == 4
-
-
 def test_what_of_a_judgement_is_told_to_programs() -> None:
     fits = card(45 * 1024, weights_bytes=40 * sizing.GIB + sizing.GIB // 3)
     assert fits.as_json() == {
@@ -199,5 +190,49 @@ def test_what_of_a_judgement_is_told_to_programs() -> None:
         "max_model_len": fits.longest_context,
         "weights_gib_per_gpu": 40.33,
         "kv_bytes_per_token": MIB,
+        "kv_gib_per_request": 45.0,
     }
     assert card(4096, weights_bytes=None).as_json()["weights_gib_per_gpu"] is None
+
+
+def test_a_window_takes_no_more_however_long_the_request_and_says_so() -> None:
+    class Window(KvCache):
+        def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+            return 10 * sizing.GIB
+
+    behind = card(1 << 20, cache=Window((CacheLayers("window", 1, MIB, tokens=4096),)))
+    assert (behind.verdict, behind.needed_gib, behind.longest_context) == ("fits", 10.0, 1 << 20)
+    assert behind.kv_bytes_per_token is None
+    within = card(4096, cache=Window((CacheLayers("window", 1, MIB, tokens=4096),)))
+    assert within.kv_bytes_per_token == MIB
+
+
+def test_a_model_that_keeps_nothing_fits_with_its_weights() -> None:
+    assert (card(8192, cache=KvCache(())).verdict, card(8192, cache=KvCache(())).needed_gib) == ("fits", 0.0)
+
+
+def test_a_request_that_is_not_known_leaves_the_fit_unknown_and_tells_the_token() -> None:
+    class Packed(KvCache):
+        def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+            return None
+
+    packed = card(8192, cache=Packed((CacheLayers("mla", 1, 4.5625),)))
+    assert (packed.verdict, packed.kv_bytes_per_token) == ("unknown", 5)
+    assert packed.reason == "not known: what a request takes of the KV cache"
+
+
+@pytest.mark.parametrize(
+    ("version", "memory", "card", "expected"),
+    [
+        ("0.32.0", 139.8, "NVIDIA H200", 8192),
+        ("0.24.0", 178.0, "NVIDIA B200", 8192),
+        ("0.32.0", 178.0, "NVIDIA B200", 16384),
+        ("0.16.0", 79.1, "NVIDIA A100-SXM4-80GB", 2048),
+        ("0.16.0", 31.4, "NVIDIA GeForce RTX 5090", 2048),
+        (None, None, None, 8192),
+    ],
+)
+def test_how_many_tokens_a_step_computes(
+    version: str | None, memory: float | None, card: str | None, expected: int
+) -> None:
+    assert default_step_tokens(version, memory, card) == expected

@@ -24,9 +24,11 @@ from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import diagnose, diagnose_log
 from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.engines import sizing
+from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.vllm import kv_cache
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.log.selector import parse as parse_refusal
+from orchestrator.engines.vllm.sizing import cost
 from orchestrator.facts.gather import Facts, every
 from orchestrator.facts.source import Output, Query
 from orchestrator.hosts.answers import Program, read_line
@@ -180,11 +182,12 @@ def described(data: bytes) -> None:
     verify.main({"folder": str(folder)})
     if "config.json" not in found.configs:
         return
-    shape = architecture.read(json.loads(found.configs["config.json"]))
+    shape = json.loads(found.configs["config.json"])
+    architecture.read(shape)
     for dtype in ("auto", "fp8_e4m3"):
-        size = architecture.kv_bytes_per_token(shape, dtype, 8)
+        cache = cost.kv_cache(CacheQuestion(shape, "0.32.0", dtype, 8, "9.0"))
         sizing.fit(
-            memory_gib=94.0, weights_bytes=found.weights_bytes, kv_bytes_per_token=size, context=4096, utilisation=0.9, gpus=8,
+            memory_gib=94.0, weights_bytes=found.weights_bytes, cache=cache, context=4096, utilisation=0.9, gpus=8,
             overhead=sizing.Overhead(2.5, 5.0),
         )  # fmt: skip
 

@@ -286,6 +286,8 @@ def test_the_whole_plan_for_programs(kimi: Playbook) -> None:
     fit = {key: getattr(planned.fit, key) for key in ("verdict", "reason", "kv_bytes_per_token")}
     fit["max_model_len"] = planned.fit.longest_context
     assert planned.fit.weights_gib_per_gpu is not None
+    assert planned.fit.needed_gib is not None
+    fit["kv_gib_per_request"] = round(planned.fit.needed_gib, 2)
     assert told["fit"] == {**fit, "weights_gib_per_gpu": round(planned.fit.weights_gib_per_gpu, 2)}
     assert {"name": "NCCL_PROTO", "value": "LL", "origin": "playbook"}.items() <= next(
         item for item in told["environment"] if item["name"] == "NCCL_PROTO"

@@ -12,6 +12,7 @@ from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.facts.source import Package
 
 if TYPE_CHECKING:
+    from orchestrator.engines.kv_cache import CacheQuestion, KvCache
     from orchestrator.engines.log_grammar import LogGrammar
 
 
@@ -19,6 +20,12 @@ def _grammar() -> LogGrammar:
     from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
     return GRAMMAR
+
+
+def _kv_cache(question: CacheQuestion) -> KvCache | None:
+    from orchestrator.engines.vllm.sizing.cost import kv_cache
+
+    return kv_cache(question)
 
 
 ENGINE = Engine(
@@ -34,5 +41,6 @@ ENGINE = Engine(
     grammar=_grammar,
     footprint=FOOTPRINT,
     cache_type=CACHE_TYPE,
+    kv_cache=_kv_cache,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
 )

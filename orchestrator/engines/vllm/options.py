@@ -46,5 +46,10 @@ class VllmOptions(ModuleOptions):
         return memory.default_overhead(self.memory_share(version))
 
     @property
+    def step_tokens(self) -> int | None:
+        number = self.number("max-num-batched-tokens")
+        return int(number) if number and number >= 1 else None
+
+    @property
     def sizes_its_cache(self) -> bool:
         return "kv-cache-memory-bytes" in self.given

@@ -1,4 +1,4 @@
-"""What a token of KV cache costs, against what vLLM itself reckons for published configs."""
+"""What a token and a request cost, against what vLLM itself reckons for published configs."""
 
 from __future__ import annotations
 
@@ -9,79 +9,102 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from orchestrator.checkpoint.architecture import kv_bytes_per_token, read
+from orchestrator.engines.kv_cache import CacheQuestion, KvCache
+from orchestrator.engines.vllm.sizing.cost import kv_cache
 
 HERE = Path(__file__).parent
 EXPECTED: dict[str, dict[str, Any]] = YAML(typ="safe").load(HERE / "expected.yaml")["configs"]
 TENSOR = (1, 2, 4, 8)
-DTYPES = {"bf16": "bfloat16", "fp8": "fp8"}
-DIFFERENT = frozenset(
-    {
-        "LGAI-EXAONE--EXAONE-4.0-32B",
-        "MiniMaxAI--MiniMax-M3",
-        "XiaomiMiMo--MiMo-V2-Flash",
-        "allenai--Olmo-3.1-32B-Instruct",
-        "deepseek-ai--DeepSeek-V4-Flash",
-        "deepseek-ai--DeepSeek-V4-Pro",
-        "google--gemma-3-4b-it",
-        "google--gemma-4-26B-A4B",
-        "meta-llama--Llama-4-Maverick-17B-128E-Instruct",
-        "meta-llama--Llama-4-Scout-17B-16E-Instruct",
-        "microsoft--Phi-3-mini-128k-instruct",
-        "microsoft--Phi-3-mini-4k-instruct",
-        "microsoft--Phi-3.5-mini-instruct",
-        "microsoft--Phi-4-mini-reasoning",
-        "nvidia--DeepSeek-V4-Flash-NVFP4",
-        "nvidia--DeepSeek-V4-Pro-NVFP4",
-        "nvidia--GLM-5.2-NVFP4",
-        "nvidia--GLM-5.3-NVFP4",
-        "nvidia--Gemma-4-26B-A4B-NVFP4",
-        "nvidia--Gemma-4-31B-IT-NVFP4",
-        "nvidia--Llama-3_3-Nemotron-Super-49B-v1",
-        "nvidia--MiniMax-M3-NVFP4",
-        "nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-BF16",
-        "nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-FP8",
-        "nvidia--NVIDIA-Nemotron-3-Ultra-550B-A55B-NVFP4",
-        "nvidia--NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4",
-        "openai--gpt-oss-120b",
-        "openai--gpt-oss-20b",
-        "openai--whisper-tiny",
-        "zai-org--GLM-5.2",
-        "zai-org--GLM-5.2-FP8",
-        "zai-org--GLM-5.3",
-        "zai-org--GLM-5.3-FP8",
-    }
-)
-"""Where ours is not vLLM's figure yet: nothing is known or another number is told. It may only shrink."""
+DTYPES = {"bf16": "auto", "fp8": "fp8"}
+PACKED = "DeepseekV4ForCausalLM"
+"""Its pages are packed by a plan of their own: what a request wants of it is not claimed."""
 
 
-def ours(name: str) -> dict[str, list[int | None]]:
-    shape = read(json.loads((HERE / "configs" / f"{name}.json").read_text()))
-    return {
-        label: [kv_bytes_per_token(shape, dtype, ranks) for ranks in TENSOR]
-        for label, dtype in DTYPES.items()
-    }
+def ask(name: str, dtype: str, tensor: int, version: str = "0.32.0", card: str = "9.0") -> KvCache | None:
+    config = json.loads((HERE / "configs" / f"{name}.json").read_text())
+    return kv_cache(CacheQuestion(config, version, DTYPES[dtype], tensor, card))
 
 
-def theirs(name: str) -> dict[str, list[float | None]]:
-    nothing = [None] * len(TENSOR)
-    return EXPECTED[name].get("whole", {"bf16": nothing, "fp8": nothing})
+def whole(cache: KvCache | None) -> float | None:
+    """Bytes a token of the layers that keep every token, however long the request."""
+    return None if cache is None else cache.token_bytes(1 << 40)
 
 
-def agree(name: str) -> bool:
-    """Sizes of parallelism that the engine refuses have no figure to agree with."""
-    pairs = (
-        (mine, its)
-        for label in DTYPES
-        for mine, its in zip(ours(name)[label], theirs(name)[label], strict=True)
-    )
-    refused = "whole" not in EXPECTED[name]
-    return all(mine == its or (its is None and not refused) for mine, its in pairs)
+def questions(name: str) -> list[tuple[str, int, int]]:
+    """Each dtype and tensor parallel size that the engine takes, with its place in the lists."""
+    refused = EXPECTED[name].get("refused", {})
+    return [
+        (dtype, tensor, place)
+        for dtype in DTYPES
+        for place, tensor in enumerate(TENSOR)
+        if not isinstance(refused, dict) or tensor not in refused
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_a_token_costs_what_the_engine_says(name: str) -> None:
-    assert agree(name) == (name not in DIFFERENT), (ours(name), theirs(name))
+    nothing = dict.fromkeys(DTYPES, [None] * len(TENSOR))
+    theirs = EXPECTED[name].get("whole", nothing)
+    for dtype, tensor, place in questions(name):
+        assert whole(ask(name, dtype, tensor)) == theirs[dtype][place], (dtype, tensor)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in EXPECTED if "kinds" in EXPECTED[name]))
+def test_each_kind_of_layer_is_what_the_engine_builds(name: str) -> None:
+    for dtype, tensor, place in questions(name):
+        cache = ask(name, dtype, tensor)
+        assert cache is not None
+        ours = sorted((kind.kind, kind.count, kind.each) for kind in cache.layers)
+        theirs = EXPECTED[name]["kinds"]
+        assert ours == sorted((kind["kind"], kind["layers"], kind[dtype][place]) for kind in theirs)
+        windows = sorted(kind.tokens or 0 for kind in cache.layers if kind.kind in ("window", "chunk"))
+        assert windows == sorted(kind["tokens"] for kind in theirs if kind["kind"] in ("window", "chunk"))
+
+
+@pytest.mark.parametrize("name", sorted(name for name in EXPECTED if "request" in EXPECTED[name]))
+def test_a_request_wants_what_the_start_up_check_wants(name: str) -> None:
+    for dtype, tensor, place in questions(name):
+        cache = ask(name, dtype, tensor)
+        assert cache is not None
+        for context, sizes in EXPECTED[name]["request"][dtype].items():
+            expected = None if EXPECTED[name]["class"] == PACKED else sizes[place]
+            assert cache.request_bytes(context) == expected, (dtype, tensor, context)
+
+
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [
+        (name, card)
+        for name in sorted(EXPECTED)
+        for card, answer in EXPECTED[name].get("cards", {}).items()
+        if "whole" in answer
+    ],
+)
+def test_a_card_of_another_kind_has_its_own_layout(name: str, card: str) -> None:
+    theirs = EXPECTED[name]["cards"][card]["whole"]
+    assert {dtype: [whole(ask(name, dtype, 1, card=card))] for dtype in DTYPES} == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        (name, version)
+        for name in sorted(EXPECTED)
+        for version, answer in EXPECTED[name].get("releases", {}).items()
+        if "kinds" in answer
+    ],
+)
+def test_an_older_release_answers_differently(name: str, version: str) -> None:
+    older = EXPECTED[name]["releases"][version]
+    tensor = 2 if len(older["kinds"][0]["bf16"]) == 1 else 1
+    for dtype in DTYPES:
+        cache = ask(name, dtype, tensor, version)
+        theirs = sorted((kind["kind"], kind["layers"], kind[dtype][0]) for kind in older["kinds"])
+        if f"{dtype}_refused" in older:
+            assert cache is None
+        else:
+            assert cache is not None
+            assert sorted((kind.kind, kind.count, kind.each) for kind in cache.layers) == theirs
 
 
 def test_every_config_has_its_figures() -> None:

@@ -1,0 +1,35 @@
+"""What does a model keep in vLLM's KV cache on one GPU?
+
+Decided as vLLM decides: by the model class and the text model's type, release by release and, where the layout hangs on
+it, by the card. Judged by the tests against figures of vLLM's own.
+"""
+
+from __future__ import annotations
+
+from orchestrator.engines.kv_cache import CacheQuestion, KvCache
+from orchestrator.engines.vllm.sizing import classes, heads
+from orchestrator.engines.vllm.sizing.families import FAMILIES
+from orchestrator.engines.vllm.sizing.request import VllmCache
+from orchestrator.engines.vllm.sizing.shape import NotKnown, read
+
+
+def kv_cache(question: CacheQuestion) -> KvCache | None:
+    """Its layers, or None: a class that this version lacks or nobody here knows, a key that is not understood, a tensor
+    parallel size that the class refuses."""
+    named = question.config.get("architectures")
+    if named and not (
+        isinstance(named, list) and any(classes.known(str(name), question.version) for name in named)
+    ):
+        return None
+    shape = read(question)
+    family = FAMILIES.get(shape.model_type)
+    if shape.part.get("is_causal") is False:
+        family = heads.nothing
+    if family is None or question.tensor < 1:
+        return None
+    try:
+        # 0.24.0 counts one step; a newer release schedules the next one before the last is done.
+        steps = 1 if not shape.at_least("0.24.1") else 2
+        return VllmCache(family(shape), steps * shape.step_tokens, shape.model_type)
+    except NotKnown:
+        return None

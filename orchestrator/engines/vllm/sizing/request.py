@@ -1,0 +1,76 @@
+"""How many bytes of KV cache does vLLM want for one request of a context's length?
+
+Its start-up check: layers of different kinds are split into groups of equally many, each group takes pages of one size
+out of one pool, and a request claims whole pages of every group (`v1/core/kv_cache_utils.py`, 0.32.0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.engines.kv_cache import BLOCK, CacheLayers, KvCache
+
+_STATES = {"lfm2": 2, "lfm2_moe": 2, "qwen3_5_text": 2, "qwen3_5_moe_text": 2, "qwen3_next": 2}
+"""States of one request: the running one and the last that a prefix may be resumed from."""
+_MOST_STATES = 3
+"""Mamba-2 and Kimi's delta attention keep another of the prefill."""
+_MLA_BLOCK = 128
+"""A latent's blocks are multiples of this where a state makes them long."""
+
+
+@dataclass(frozen=True)
+class VllmCache(KvCache):
+    """`in_flight`: tokens that are scheduled at once; what a window has left behind is freed only once they are done."""
+
+    in_flight: int
+    model_type: str
+
+    def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+        if not self.layers:
+            return 0
+        if any(layers.each != int(layers.each) for layers in self.layers):
+            return None  # DeepSeek-V4's pages are packed by a plan of their own
+        share = math.ceil(context / context_parallel)
+        if all(layers.kind in ("full", "mla", "indexer") for layers in self.layers):
+            return (
+                math.ceil(share / BLOCK) * BLOCK * sum(round(each.count * each.each) for each in self.layers)
+            )
+        pages = self._pages()
+        page = max(size for _, size in pages)
+        counts = [layers.count for layers in self.layers]
+        group = max(counts) if max(counts) < min(counts) * 1.5 else min(counts)
+        return (
+            page
+            * group
+            * sum(
+                math.ceil(layers.count / group) * self._blocks(layers, tokens * page // size, context, share)
+                for layers, (tokens, size) in zip(self.layers, pages, strict=True)
+            )
+        )
+
+    def _pages(self) -> Sequence[tuple[int, int]]:
+        """Tokens and bytes of a page of each kind; beside a state, pages of attention are made as large as the state is."""
+        state = max((int(layers.each) for layers in self.layers if layers.kind == "state"), default=0)
+        tokens = BLOCK
+        for layers in self.layers:
+            if state and layers.kind != "state":
+                step = _MLA_BLOCK if layers.kind == "mla" else BLOCK
+                tokens = max(tokens, math.ceil(state / layers.each / step) * step)
+        sizes = [tokens * int(layers.each) for layers in self.layers if layers.kind != "state"]
+        return [
+            (tokens, max(sizes, default=state) if layers.kind == "state" else tokens * int(layers.each))
+            for layers in self.layers
+        ]
+
+    def _blocks(self, layers: CacheLayers, tokens: int, context: int, share: int) -> int:
+        """Pages of one group that a request claims, of so many tokens each."""
+        if layers.kind == "state":
+            return _STATES.get(self.model_type, _MOST_STATES)
+        reach = layers.tokens or 0
+        if layers.kind == "window":
+            return math.ceil(min(reach - 1 + self.in_flight, context) / tokens) + 1
+        if layers.kind == "chunk":
+            return math.ceil(min(reach + self.in_flight, context) / tokens)
+        return math.ceil((reach if layers.kind == "cross" else share) / tokens)
