@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from orchestrator.base.amounts import duration
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import clock
+from orchestrator.facts.examined import clock
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Unknown
 

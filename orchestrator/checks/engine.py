@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import engine, environments
+from orchestrator.facts import engine
 from orchestrator.facts.engine import InstalledEngine
-from orchestrator.facts.environments import Environment
+from orchestrator.facts.examined import environments
+from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Unknown
 

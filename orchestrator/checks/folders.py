@@ -7,7 +7,7 @@ from shlex import quote
 
 from orchestrator.base.amounts import decimal
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import places
+from orchestrator.facts.examined import places
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Unknown
 

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, Grade, not_known
-from orchestrator.facts import amd_gpus, driver, gpus, mig, pci, xids
+from orchestrator.facts import driver, gpus, pci
+from orchestrator.facts.examined import amd_gpus, mig, xids
+from orchestrator.facts.examined.mig import MigDevice
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpus import Gpus
-from orchestrator.facts.mig import MigDevice
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "GPUs"

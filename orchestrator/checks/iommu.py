@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import iommu, topology
+from orchestrator.facts import topology
+from orchestrator.facts.examined import iommu
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import Topology

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import machine, numa
+from orchestrator.facts import machine
+from orchestrator.facts.examined import numa
 from orchestrator.facts.gather import Facts
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown

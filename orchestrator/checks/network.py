@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import network
+from orchestrator.facts.examined import network
+from orchestrator.facts.examined.network import Interface, RdmaPort
 from orchestrator.facts.gather import Facts
-from orchestrator.facts.network import Interface, RdmaPort
 from orchestrator.facts.source import Unknown
 
 

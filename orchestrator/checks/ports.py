@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import ports
+from orchestrator.facts.examined import ports
+from orchestrator.facts.examined.ports import Port
 from orchestrator.facts.gather import Facts
-from orchestrator.facts.ports import Port
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "ports"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts import runtimes
+from orchestrator.facts.examined import runtimes
+from orchestrator.facts.examined.runtimes import Runtime
 from orchestrator.facts.gather import Facts
-from orchestrator.facts.runtimes import Runtime
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "containers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -18,10 +18,22 @@ T = TypeVar("T")
 
 
 @cache
+def usual() -> tuple[Fact[Any], ...]:
+    """The FACT of each file in this folder that has one: what a plan is made from."""
+    return _of(room.__name__, room.__path__)
+
+
+@cache
 def every() -> tuple[Fact[Any], ...]:
-    """The FACT of each file in this folder that has one."""
-    names = sorted(module.name for module in pkgutil.iter_modules(room.__path__))
-    modules = [import_module(f"{room.__name__}.{name}") for name in names]
+    """Those, and what only an examination asks for: importing these takes longer than a launch should wait."""
+    from orchestrator.facts import examined
+
+    return (*usual(), *_of(examined.__name__, examined.__path__))
+
+
+def _of(package: str, path: Iterable[str]) -> tuple[Fact[Any], ...]:
+    names = sorted(module.name for module in pkgutil.iter_modules(path) if not module.ispkg)
+    modules = [import_module(f"{package}.{name}") for name in names]
     return tuple(module.FACT for module in modules if hasattr(module, "FACT"))
 
 
@@ -53,33 +65,30 @@ class Facts:
         return min(known, key=lambda text: [int(part) for part in text.split(".")])
 
 
-def commands(query: Query, names: Collection[str] | None = None) -> dict[str, Command]:
-    """What is run on the host, by the name of its fact, for all of them or those that are named. The answer takes as long as
-    the slowest one (at most 30 s)."""
-    asked = {fact.name: command_of(fact, query) for fact in every() if names is None or fact.name in names}
+def commands(query: Query, facts: Iterable[Fact[Any]] | None = None) -> dict[str, Command]:
+    """What is run on the host, by the name of its fact; `facts` are all that the query is for unless they are named. The answer
+    takes as long as the slowest one (at most 30 s)."""
+    asked = {fact.name: fact.command(query) for fact in (_all(query) if facts is None else facts)}
     return {name: command for name, command in asked.items() if isinstance(command, Command)}
 
 
 def read(replies: Mapping[str, Reply], query: Query, *, own: Iterable[int] = ()) -> Facts:
     """The answer as values; a fact that cannot be had is Unknown. `own` are the processes of our launch by then."""
-    known = {fact.name: reading(fact, replies, query) for fact in every()}
-    for fact in every():
+    known = {fact.name: reading(fact, replies, query) for fact in _all(query)}
+    for fact in _all(query):
         value = known[fact.name]
         if fact.beside is not None and not isinstance(value, Unknown):
             known[fact.name] = fact.beside(value, known)
     return Facts(known, frozenset(own))
 
 
-def command_of(fact: Fact[T], query: Query) -> Command | Unknown:
-    """What tells this fact, or why it is not asked for."""
-    if fact.for_examination and not query.examined:
-        return Unknown("not_asked", "only an examination of the whole host asks for it")
-    return fact.command(query)
-
-
 def reading(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Unknown:
     """What one fact is read as, before others judge it."""
-    command = command_of(fact, query)
+    command = fact.command(query)
     if isinstance(command, Unknown):
         return command
     return fact.read(answer(replies[fact.name], by_line=fact.by_line), query)
+
+
+def _all(query: Query) -> tuple[Fact[Any], ...]:
+    return every() if query.examined else usual()

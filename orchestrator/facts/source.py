@@ -84,8 +84,6 @@ class Fact(Generic[T]):
     """Whether its lines stand each by itself, so that what was said before the time was over counts."""
     beside: Callable[[T, Mapping[str, object]], T | Unknown] | None = None
     """Judges it once more by the other facts, by name."""
-    for_examination: bool = False
-    """Whether only an examination asks for it: it would keep a launch waiting, and no plan needs it."""
 
 
 def plain(command: Command) -> Callable[[Query], Command]:

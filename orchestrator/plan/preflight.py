@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from orchestrator.base.errors import DeployError, PreflightRefused
-from orchestrator.facts import engine, environments, gpus, pci
+from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.engine import InstalledEngine
-from orchestrator.facts.environments import Environment
 from orchestrator.facts.source import Unknown
 from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from orchestrator.facts.examined.environments import Environment
 
 LONGEST_COMMAND = 300
 """Characters of a foreign command line that are told."""
@@ -45,6 +49,8 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
 
 def _elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
     """The first environment on the host with an engine that this playbook accepts."""
+    from orchestrator.facts.examined import environments  # few plans come here
+
     listed = survey.facts.of(environments.FACT)
     named = playbook.engine.python
     return next(

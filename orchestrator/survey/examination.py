@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from orchestrator.facts import environments
 from orchestrator.facts.gather import Facts, commands, read, reading
 from orchestrator.facts.source import Query
 from orchestrator.hosts.host import Host
@@ -26,7 +25,8 @@ def examine(host: Host, query: Query) -> Facts:
 
 def with_environments(host: Host, query: Query, facts: Facts) -> Facts:
     """The facts, and which environments have an engine: a second round trip for who found none where it was to be."""
-    whole = replace(query, examined=True)
-    request = ReadFacts(commands=commands(whole, {environments.FACT.name}))
-    there = reading(environments.FACT, ask(host, request, deadline=EXAMINATION_SECONDS), whole)
-    return replace(facts, known={**facts.known, environments.FACT.name: there})
+    from orchestrator.facts.examined.environments import FACT  # few commands come here
+
+    replies = ask(host, ReadFacts(commands=commands(query, [FACT])), deadline=EXAMINATION_SECONDS)
+    listed = reading(FACT, replies, query)
+    return replace(facts, known={**facts.known, FACT.name: listed})

@@ -116,9 +116,9 @@ class TestCards:
             replace(fact, command=plain(replace(fact.command(Query("")), timeout=0.2)))  # type: ignore[type-var]
             if fact.name in ("gpus", "topology", "p2p", "gpu_processes")
             else fact
-            for fact in gather.every()
+            for fact in gather.usual()
         ]
-        monkeypatch.setattr(gather, "every", lambda: impatient)
+        monkeypatch.setattr(gather, "usual", lambda: impatient)
         program("nvidia-smi", "exec sleep 30")
         error = refused(whole, exit_code=4, code="gpus_unknown")
         assert "0.2 s" in error["message"]

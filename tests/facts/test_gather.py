@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from orchestrator import facts as room
 from orchestrator.facts import disk, engine, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.disk import Disk
 from orchestrator.facts.engine import InstalledEngine
-from orchestrator.facts.gather import Facts, commands, every, read
+from orchestrator.facts.gather import Facts, commands, every, read, usual
 from orchestrator.facts.gpus import Gpu, Gpus
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Package, Query, Unknown
@@ -43,9 +44,18 @@ def gather(
 
 
 def test_each_fact_goes_by_the_name_of_its_file() -> None:
-    modules = (import_module(f"orchestrator.facts.{fact.name}") for fact in every())
-    assert all(module.FACT is fact for module, fact in zip(modules, every(), strict=True))
-    assert {"machine", "gpus", "topology", "p2p"} <= {fact.name for fact in every()}
+    for package, facts in (("facts", usual()), ("facts.examined", every()[len(usual()) :])):
+        modules = (import_module(f"orchestrator.{package}.{fact.name}") for fact in facts)
+        assert all(module.FACT is fact for module, fact in zip(modules, facts, strict=True))
+    assert {"machine", "gpus", "topology", "p2p"} <= {fact.name for fact in usual()}
+    assert {"numa", "clock"} <= {fact.name for fact in every()} - {fact.name for fact in usual()}
+
+
+def test_a_launch_imports_nothing_that_only_an_examination_asks_for() -> None:
+    program = "import sys; from orchestrator.facts import gather; gather.usual(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "orchestrator.facts.gpus" in done.stdout
+    assert "orchestrator.facts.examined" not in done.stdout
 
 
 MINE = """
@@ -58,13 +68,13 @@ FACT = Fact("libc", plain(Command(("echo", "glibc 2.39"))), parsed(lambda output
 def test_a_fact_is_there_as_soon_as_its_file_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "libc.py").write_text(MINE)
     monkeypatch.setattr(room, "__path__", [*room.__path__, str(tmp_path)])
-    every.cache_clear()
+    usual.cache_clear()
     try:
         with LocalHost() as host:
             facts = gather(host, engine_python=None, folder="/models")
         assert facts.of(import_module("orchestrator.facts.libc").FACT) == "glibc 2.39"
     finally:
-        every.cache_clear()
+        usual.cache_clear()
 
 
 def test_a_machine_with_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

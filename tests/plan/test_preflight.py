@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.hints import after
-from orchestrator.facts.environments import Environment
+from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
 from orchestrator.plan import preflight

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import HostError
-from orchestrator.facts import environments
+from orchestrator.facts.examined import environments
 from orchestrator.facts.source import Unknown
 from orchestrator.hosts.local import LocalHost
 from orchestrator.playbook import playbook as playbooks

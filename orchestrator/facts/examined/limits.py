@@ -73,7 +73,7 @@ def parse(output: Output) -> UserLimits | Unknown:
     )
 
 
-FACT = Fact("limits", plain(COMMAND), parsed(parse), UserLimits, by_line=True, for_examination=True)
+FACT = Fact("limits", plain(COMMAND), parsed(parse), UserLimits, by_line=True)
 
 
 def _limit(text: str, label: str) -> Limit | None:

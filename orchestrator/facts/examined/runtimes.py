@@ -91,5 +91,4 @@ FACT = Fact(
     lambda output, _: output if isinstance(output, Unknown) else parse(output),
     Runtimes,
     by_line=True,
-    for_examination=True,
 )

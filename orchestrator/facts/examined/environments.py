@@ -88,7 +88,6 @@ FACT = Fact(
     lambda output, _: output if isinstance(output, Unknown) else parse(output),
     tuple[Environment, ...],
     by_line=True,
-    for_examination=True,
 )
 
 

@@ -46,5 +46,4 @@ FACT = Fact(
     lambda output, query: output if isinstance(output, Unknown) else parse(output, query),
     Clock,
     by_line=True,
-    for_examination=True,
 )

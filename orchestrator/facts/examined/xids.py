@@ -80,4 +80,4 @@ def parse(output: Output) -> tuple[Xid, ...] | Unknown:
     return tuple(Xid(*key, counts[key], last[key]) for key in sorted(counts))
 
 
-FACT = Fact("xids", plain(COMMAND), parsed(parse), tuple[Xid, ...], by_line=True, for_examination=True)
+FACT = Fact("xids", plain(COMMAND), parsed(parse), tuple[Xid, ...], by_line=True)

@@ -49,7 +49,7 @@ def parse(output: Output) -> tuple[Port, ...] | Unknown:
     )
 
 
-FACT = Fact("ports", plain(COMMAND), parsed(parse), tuple[Port, ...], by_line=True, for_examination=True)
+FACT = Fact("ports", plain(COMMAND), parsed(parse), tuple[Port, ...], by_line=True)
 
 
 def _owner(line: str) -> tuple[int, tuple[int | None, str | None]]:

@@ -88,7 +88,7 @@ def parse(output: Output) -> Network | Unknown:
     return Network(tuple(interfaces), tuple(rdma))
 
 
-FACT = Fact("network", plain(COMMAND), parsed(parse), Network, by_line=True, for_examination=True)
+FACT = Fact("network", plain(COMMAND), parsed(parse), Network, by_line=True)
 
 
 def _port(device: str, port: int, values: dict[str, str]) -> RdmaPort:

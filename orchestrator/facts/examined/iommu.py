@@ -59,4 +59,4 @@ def parse(output: Output) -> Iommu | Unknown:
     )
 
 
-FACT = Fact("iommu", plain(COMMAND), parsed(parse), Iommu, by_line=True, for_examination=True)
+FACT = Fact("iommu", plain(COMMAND), parsed(parse), Iommu, by_line=True)

@@ -76,4 +76,4 @@ def parse(output: Output) -> Places | Unknown:
     return Places(tuple(places), tuple(quotas))
 
 
-FACT = Fact("places", plain(COMMAND), parsed(parse), Places, by_line=True, for_examination=True)
+FACT = Fact("places", plain(COMMAND), parsed(parse), Places, by_line=True)

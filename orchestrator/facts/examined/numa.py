@@ -46,7 +46,7 @@ def parse(output: Output) -> tuple[NumaNode, ...] | Unknown:
     return tuple(sorted(nodes, key=lambda node: node.number))
 
 
-FACT = Fact("numa", plain(COMMAND), parsed(parse), tuple[NumaNode, ...], by_line=True, for_examination=True)
+FACT = Fact("numa", plain(COMMAND), parsed(parse), tuple[NumaNode, ...], by_line=True)
 
 
 def _bytes(kib: str | None) -> int | None:

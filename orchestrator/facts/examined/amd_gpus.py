@@ -59,7 +59,7 @@ def parse(output: Output) -> tuple[AmdGpu, ...] | Unknown:
     return tuple(sorted(cards, key=lambda card: card.index))
 
 
-FACT = Fact("amd_gpus", plain(COMMAND), parsed(parse), tuple[AmdGpu, ...], for_examination=True)
+FACT = Fact("amd_gpus", plain(COMMAND), parsed(parse), tuple[AmdGpu, ...])
 
 
 def _of_rocm_smi(value: Mapping[str, Any]) -> list[AmdGpu]:

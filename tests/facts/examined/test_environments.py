@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.facts import environments
-from orchestrator.facts.environments import Environment
+from orchestrator.facts.examined import environments
+from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.source import Command, Output, Package, Query
 
 PLACES = (

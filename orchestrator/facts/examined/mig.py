@@ -40,4 +40,4 @@ def parse(output: Output) -> tuple[MigDevice, ...] | Unknown:
     return tuple(devices)
 
 
-FACT = Fact("mig", plain(COMMAND), parsed(parse), tuple[MigDevice, ...], for_examination=True)
+FACT = Fact("mig", plain(COMMAND), parsed(parse), tuple[MigDevice, ...])
