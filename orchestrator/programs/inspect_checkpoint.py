@@ -46,6 +46,8 @@ class Inspected(Value):
     configs: Mapping[str, Base64Bytes]
     unreadable: Mapping[str, str]
     index: Index | None
+    weights_bytes: int | None
+    """Of the tensors in the files, once all are there."""
     code: CodeFiles | None
     disk: DiskSpace
     manifest: Manifest | None

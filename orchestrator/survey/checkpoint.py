@@ -29,6 +29,8 @@ class Checkpoint:
     manifest: Manifest | None
     free_bytes: int
     code: CodeFiles = field(default_factory=CodeFiles)
+    measured_bytes: int | None = None
+    """The weights by the files themselves, once all are there."""
 
     @property
     def unusable(self) -> dict[str, str]:
@@ -50,6 +52,9 @@ class Checkpoint:
 
     @property
     def weights_bytes(self) -> int | None:
+        """By the files; as long as some are missing, by the index, which may name a false size."""
+        if self.measured_bytes is not None:
+            return self.measured_bytes
         return self.index.total_size if self.index else None
 
 
@@ -68,6 +73,7 @@ def checkpoint(inspected: Inspected) -> Checkpoint:
         manifest=inspected.manifest,
         free_bytes=inspected.disk.free_bytes,
         code=inspected.code or CodeFiles(),
+        measured_bytes=inspected.weights_bytes,
     )
 
 

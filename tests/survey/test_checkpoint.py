@@ -19,6 +19,7 @@ FOUND = {
     "configs": {},
     "unreadable": {},
     "index": None,
+    "weights_bytes": None,
     "manifest": None,
     "disk": {"free_bytes": 1, "total_bytes": 2},
     "writable": True,
@@ -54,3 +55,11 @@ def test_a_byte_order_mark_is_named_since_no_engine_reads_past_it() -> None:
     there = found(configs={"config.json": base64.b64encode(content).decode()})
     assert dict(there.configs) == {}
     assert there.unusable == {"config.json": "begins with a byte order mark, at which every engine stops"}
+
+
+def test_files_that_are_all_there_tell_their_size_before_an_index_does() -> None:
+    index = {"total_size": 7, "shards": ["a"], "present": ["a"], "missing": [], "broken": False}
+    assert found(index=index, weights_bytes=5).weights_bytes == 5
+    assert found(index={**index, "present": [], "missing": ["a"]}).weights_bytes == 7
+    assert found(weights_bytes=5).weights_bytes == 5
+    assert found().weights_bytes is None

@@ -13,6 +13,8 @@ from orchestrator.on_host.files import regular_file
 from orchestrator.on_host.programs.verify import INDEX
 from orchestrator.on_host.state import last_download, state
 
+SINGLE = "model.safetensors"
+"""The file of a checkpoint that needs no index."""
 LIMIT = 16 << 20
 """Bytes of a config file above which it is named as too large instead of sent."""
 _LARGEST = 1 << 62
@@ -25,6 +27,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     names = sorted(os.listdir(folder)) if there and os.access(folder, os.R_OK | os.X_OK) else []
     owner = os.stat(folder).st_uid if there else None
     configs, unreadable = _configs(folder, names)
+    index = _index(folder, names)
     return {
         "exists": there,
         "folder": folder,
@@ -38,7 +41,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         },
         "configs": configs,
         "unreadable": unreadable,
-        "index": _index(folder, names),
+        "index": index,
+        "weights_bytes": _weights(folder, names, index),
         "code": code_files.describe(folder) if there else None,
         "disk": _disk(folder),
         "manifest": _manifest(request.get("instance"), folder),
@@ -80,6 +84,26 @@ def _index(folder: str, names: list[str]) -> dict[str, Any] | None:
         "missing": missing,
         "broken": False,
     }
+
+
+def _weights(folder: str, names: list[str], index: dict[str, Any] | None) -> int | None:
+    """Bytes of the tensors' data, once every file of them is there; an index has been seen to name others."""
+    shards = [SINGLE] if index is None and SINGLE in names else []
+    if index is not None and not index["missing"]:
+        shards = index["shards"]
+    sizes = [_data(os.path.join(folder, name)) for name in shards]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
+def _data(path: str) -> int | None:
+    """The file without its header; None for what is no safetensors file, such as a pointer in its place."""
+    try:
+        with regular_file.opened(path) as file:
+            size = os.fstat(file.fileno()).st_size - 8 - int.from_bytes(file.read(8), "little")
+    except (OSError, regular_file.Unfit):
+        return None
+    return size if size > 0 else None
 
 
 def _size(value: Any) -> int | None:

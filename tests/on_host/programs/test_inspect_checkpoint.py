@@ -38,13 +38,33 @@ def test_everything_in_one_answer(folder: Path) -> None:
     for name in tiny_mla.CONFIGS:
         assert base64.b64decode(answer["configs"][name]) == (folder / name).read_bytes()
     assert len(answer["index"]["shards"]) == len(answer["index"]["present"]) == 6
-    assert answer["index"]["total_size"] == 3_494_408
+    assert answer["index"]["total_size"] == answer["weights_bytes"] == 3_494_408
     assert json.loads(json.dumps(answer)) == answer
 
 
 def test_a_missing_shard_is_named(folder: Path) -> None:
     (folder / "model-00004-of-00006.safetensors").unlink()
-    assert inspected(folder)["index"]["missing"] == ["model-00004-of-00006.safetensors"]
+    answer = inspected(folder)
+    assert answer["index"]["missing"] == ["model-00004-of-00006.safetensors"]
+    assert answer["weights_bytes"] is None
+
+
+def test_the_files_tell_the_size_of_the_weights_whatever_their_index_names(folder: Path) -> None:
+    index = folder / "model.safetensors.index.json"
+    weights = json.loads(index.read_text())["weight_map"]
+    for metadata in ({"total_size": 7}, {}):
+        index.write_text(json.dumps({"metadata": metadata, "weight_map": weights}))
+        assert inspected(folder)["weights_bytes"] == 3_494_408
+
+
+def test_a_single_file_needs_no_index(tmp_path: Path) -> None:
+    header = b'{"a": {"dtype": "U8", "shape": [5], "data_offsets": [0, 5]}}'
+    single = tmp_path / "model.safetensors"
+    single.write_bytes(len(header).to_bytes(8, "little") + header + b"12345")
+    answer = inspected(tmp_path)
+    assert (answer["index"], answer["weights_bytes"]) == (None, 5)
+    single.write_text("version https://git-lfs.github.com/spec/v1")
+    assert inspected(tmp_path)["weights_bytes"] is None
 
 
 def test_a_folder_that_is_not_there_yet(tmp_path: Path) -> None:
