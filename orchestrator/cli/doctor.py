@@ -85,8 +85,10 @@ def _examine(options: SharedOptions, save: str | None) -> int:
     """Every host side by side; a host that cannot be reached takes no other with it."""
     from orchestrator.base.errors import DeployError
     from orchestrator.cli.main import tell
+    from orchestrator.cli.session import know_passwords
     from orchestrator.report.choose import display
 
+    know_passwords(options.hosts)
     query = _query(options)
     several = len(options.hosts) > 1
 
@@ -98,8 +100,12 @@ def _examine(options: SharedOptions, save: str | None) -> int:
                 raise
             return error
 
-    with display(sys.stderr, as_json=False, several_hosts=several) as shown, ThreadPoolExecutor() as pool:
-        answers = list(pool.map(examined, options.hosts))
+    with display(sys.stderr, as_json=False, several_hosts=several) as shown:
+        if several:
+            with ThreadPoolExecutor(len(options.hosts)) as pool:
+                answers = list(pool.map(examined, options.hosts))
+        else:  # in this thread, which an interrupt ends at once
+            answers = [examined(options.hosts[0])]
     codes = []
     for name, answer in zip(options.hosts, answers, strict=True):
         if isinstance(answer, DeployError):

@@ -136,7 +136,12 @@ def _know_secrets(playbook: Playbook, hosts: Sequence[str]) -> None:
     for setting in playbook.environment.values():
         if isinstance(setting.value, SecretStr):
             remember(setting.plain)
-    for host in hosts:  # user:password@host is no target of ssh, and is typed all the same
+    know_passwords(hosts)
+
+
+def know_passwords(hosts: Sequence[str]) -> None:
+    """user:password@host is no target of ssh, and is typed all the same."""
+    for host in hosts:
         remember(host.rpartition("@")[0].partition(":")[2])
 
 

@@ -87,9 +87,11 @@ class Gpu:
     @property
     def unusable(self) -> str | None:
         """Why nothing can be started on it."""
-        words = ("requires reset", "is lost", "Unknown Error", "ERR!")
-        if fault := next((fault for fault in self.faults if any(word in fault for word in words)), None):
-            return f"says {fault}"
+        for fault in self.faults:
+            # a driver may not know one thing of a sound card; who does not know its memory has lost it
+            unread = fault.startswith("memory.") and ("Unknown Error" in fault or "ERR!" in fault)
+            if unread or "requires reset" in fault or "is lost" in fault:
+                return f"says {fault}"
         return (
             "lets no program compute (compute mode Prohibited)" if self.compute_mode == "Prohibited" else None
         )

@@ -60,3 +60,10 @@ def test_a_host_that_is_not_there_takes_no_other(capsys: pytest.CaptureFixture[s
     assert code >= 3
     assert shown.out.startswith("local: ")
     assert "127.0.0.1" in shown.err
+
+
+def test_a_password_in_a_hosts_name_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--host", "me:hush-hush-42@nowhere.invalid"]) in (2, 3)
+    shown = capsys.readouterr()
+    assert "nowhere.invalid" in shown.err
+    assert "hush-hush-42" not in shown.out + shown.err
