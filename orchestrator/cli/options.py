@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from orchestrator.base.limits import Limits
 from orchestrator.cli import complete, values
 
 
@@ -115,7 +116,7 @@ REPAIRING = (
     CONSENT,
     click.option("--yes", "-y", is_flag=True, help="give every consent that the playbook needs"),
     click.option(
-        "--max-attempts", type=click.IntRange(1, values.MOST_ATTEMPTS), default=4, show_default=True, metavar="N",
+        "--max-attempts", type=click.IntRange(1, values.MOST_ATTEMPTS), default=Limits.max_attempts, show_default=True, metavar="N",
         help="launches of one incident",
     ),
     click.option(

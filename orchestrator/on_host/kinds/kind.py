@@ -1,6 +1,6 @@
 """What is a launch, and what does its kind answer for it: how is it started, held and ended?
 
-A kind is a file of this room and a line in `known.py`. The rules that hold for all kinds (nobody outlives a boot, the
+A kind is a file of this room and a line in `registry.py`. The rules that hold for all kinds (nobody outlives a boot, the
 marker, descent, what was seen, whoever asks is spared) are in `launches.py`: a kind adds what it alone can tell.
 """
 
