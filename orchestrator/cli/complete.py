@@ -56,6 +56,14 @@ def hosts(ctx: click.Context, _: click.Parameter | None, typed: str) -> list[Com
     return [CompletionItem(f"{user}{at}{name}") for name in _offered(names) if name.startswith(host)]
 
 
+def gpus(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
+    """Names of cards, behind the count that was typed."""
+    from orchestrator.survey.cards import known
+
+    count = re.match(r"\d+x|", typed)
+    return _starting(typed, (f"{count[0] if count else ''}{card.name}" for card in known()))
+
+
 def files(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
     """Left to the shell."""
     return [CompletionItem(typed, type="file")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,19 +65,10 @@ def doctor(facts: str | None, save: str | None, **given: Any) -> int:
     if save and len(options.hosts) != 1:
         raise UsageError("invalid_option", "--save takes the facts of one --host", verb="doctor")
     if facts:
-        return _show(_saved(facts), options)
+        from orchestrator.cli.facts_file import load
+
+        return _show(load(facts), options)
     return _examine(options, save)
-
-
-def _saved(name: str) -> Saved:
-    from orchestrator.base.errors import UsageError
-    from orchestrator.facts import saved
-
-    try:
-        text = Path(name).read_text()
-    except (OSError, ValueError) as error:
-        raise UsageError("facts_file", f"{name} cannot be read: {error}") from None
-    return saved.read(text, name)
 
 
 def _examine(options: SharedOptions, save: str | None) -> int:

@@ -33,6 +33,8 @@ AFTER: Forms = {
     "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
     "unreadable_log": "deploy diagnose FILE",
     "no_log_to_pack": "deploy diagnose FILE --bundle",
+    "no_host": "deploy plan --help",
+    "unknown_gpu": ("{command} --gpu {gpu}", "deploy plan --help"),
     "facts_file": "deploy doctor --host HOST --save FILE",
     "explain_alone": "deploy logs PLAYBOOK --host HOST --explain",
     # the connection, and who works on the host
@@ -44,7 +46,13 @@ AFTER: Forms = {
     "lock_failed": "{command} -v",
     # what a launch needs
     "no_engine": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
-    "engine_version": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
+    "gpus_missing": "{command} --gpu {gpu}",
+    "gpu_memory": "{command} --gpu {gpu}",
+    "engine_version": (
+        "{command} --vllm {release}",
+        "{command} --set engine.python={python}",
+        "{command} --set engine.python=PATH",
+    ),
     "gpu_busy": (
         "{command} --env CUDA_VISIBLE_DEVICES={cards}",
         "{command} --set {setting}",

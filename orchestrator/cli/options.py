@@ -35,12 +35,12 @@ class SharedOptions:
 
 
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
+PLAYBOOK = click.argument("playbook", shell_complete=complete.playbooks)
+_HOST = functools.partial(
+    click.option, "--host", "hosts", multiple=True, metavar="HOST", shell_complete=complete.hosts,
+    help="alias, user@host:port, or local; several times = side by side",
+)  # fmt: skip
 SHARED = (
-    click.argument("playbook", shell_complete=complete.playbooks),
-    click.option(
-        "--host", "hosts", multiple=True, required=True, metavar="HOST", shell_complete=complete.hosts,
-        help="alias, user@host:port, or local; several times = side by side",
-    ),
     click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
     click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
     click.option("--ssh-config", "-F", metavar="FILE", shell_complete=complete.files, help="instead of ~/.ssh/config"),
@@ -67,14 +67,22 @@ SHARED = (
 
 def shared_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the shared options; they reach it as one `SharedOptions` value, its own as keywords."""
+    return _sharing(verb, _HOST(required=True))
 
+
+def planning_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a verb that can do without a host: it is given one, or its cards, or its facts."""
+    return _sharing(verb, *PLANNED_FOR)
+
+
+def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(verb)
     def call(**given: Any) -> Any:
         names = SharedOptions.__dataclass_fields__
         shared = {name: given.pop(name) for name in names}
         return verb(SharedOptions(**shared), **given)
 
-    for decorate in reversed(SHARED):
+    for decorate in reversed((PLAYBOOK, *host, *SHARED)):
         call = decorate(call)
     return call
 
@@ -99,6 +107,17 @@ def acting_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--dry-run", is_flag=True, help="show the plan, change nothing")(verb)
 
 
+PLANNED_FOR = (
+    _HOST(required=False),
+    click.option(
+        "--gpu", metavar="[COUNTx]NAME", shell_complete=complete.gpus,
+        help="instead of a host: its cards, as in '8xRTX PRO 6000'",
+    ),
+    click.option(
+        "--facts", metavar="FILE", shell_complete=complete.files,
+        help="instead of a host: what `deploy doctor --save` wrote of it",
+    ),
+)  # fmt: skip
 CONSENT = click.option(
     "--consent", "consents", multiple=True, metavar="NAME", shell_complete=complete.consents, callback=values.consents,
     help="give a consent",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
 
 if TYPE_CHECKING:
     from orchestrator.base.errors import DeployError
@@ -16,14 +16,29 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
-@shared_options
+@planning_options
 @repairing_options
-def plan(options: SharedOptions, **wishes: Any) -> int:
+def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: Any) -> int:
     """Show every effect that `up` would have, in order, with reasons; changes nothing.
 
     Shows the facts that count, whether the context fits, predictions, patches as diffs, the environment and
-    the command.
+    the command. Needs no host where --gpu names the cards (with --vllm the engine's version), or --facts a file.
     """
+    if [bool(options.hosts), bool(gpu), bool(facts)].count(True) != 1:
+        from orchestrator.base.errors import UsageError
+
+        message = "plan takes one of --host HOST, --gpu [COUNTx]NAME and --facts FILE"
+        raise UsageError("invalid_option", message, verb="plan")
+    if not options.hosts:
+        from orchestrator.cli.offline import without_a_host
+
+        return without_a_host(
+            options,
+            lambda reading: show_plan(options, reading, reading.course()),
+            gpu=gpu,
+            facts=facts,
+            **wishes,
+        )
     from orchestrator.cli.session import on_each_host
 
     return on_each_host(

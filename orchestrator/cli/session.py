@@ -47,26 +47,8 @@ def on_each_host(
 
     What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
-    from orchestrator.patches import catalogue
-    from orchestrator.plan.wishes import Wishes
-
     playbook = find_playbook(options)
-    patches = catalogue.load_all(options.patches)
-    known = {patch.id for patch in patches}
-    for patch_id in (*forced, *forbidden):
-        if patch_id not in known:
-            raise UsageError("unknown_patch", f"there is no patch {patch_id!r}")
-    wishes = Wishes(
-        patches=patches,
-        forced=forced,
-        forbidden=forbidden,
-        predict=predict,
-        consents=consents,
-        engine_version=options.engine_version,
-        yes=yes,
-        other_folder=options.model_dir is not None
-        or any(setting.startswith("checkpoint") for setting in options.settings),
-    )
+    wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
     several = len(options.hosts) > 1
@@ -86,6 +68,37 @@ class _Command:
     limits: Limits | None
     work: Verb
     shown: Display
+
+
+def wishes_of(
+    options: SharedOptions,
+    forced: tuple[str, ...] = (),
+    forbidden: tuple[str, ...] = (),
+    predict: bool = True,
+    consents: tuple[str, ...] = (),
+    *,
+    yes: bool = False,
+) -> Wishes:
+    """What this command asks for beside the playbook; raises UsageError("unknown_patch")."""
+    from orchestrator.patches import catalogue
+    from orchestrator.plan.wishes import Wishes
+
+    patches = catalogue.load_all(options.patches)
+    known = {patch.id for patch in patches}
+    for patch_id in (*forced, *forbidden):
+        if patch_id not in known:
+            raise UsageError("unknown_patch", f"there is no patch {patch_id!r}")
+    return Wishes(
+        patches=patches,
+        forced=forced,
+        forbidden=forbidden,
+        predict=predict,
+        consents=consents,
+        engine_version=options.engine_version,
+        yes=yes,
+        other_folder=options.model_dir is not None
+        or any(setting.startswith("checkpoint") for setting in options.settings),
+    )
 
 
 def find_playbook(options: SharedOptions) -> Playbook:
@@ -164,7 +177,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
     options, playbook = command.options, command.playbook
     report = Report(command.shown, name)
     if options.model_dir:
-        playbook = playbook.in_folder(_folder(options.model_dir, local=name == "local"))
+        playbook = playbook.in_folder(folder_of(options.model_dir, local=name == "local"))
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         # Imported while the host is waited for; the import below waits for this one to end.
         threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()
@@ -186,7 +199,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         return command.work(Deployment(Group.of(job))) or 0
 
 
-def _folder(folder: str, *, local: bool) -> str:
+def folder_of(folder: str, *, local: bool) -> str:
     """A relative folder is meant from here on this machine, from the home folder on another."""
     if re.search(r"[\0\r\n]", folder):
         raise UsageError(

@@ -77,6 +77,8 @@ class Change:
         """What it does, in one line."""
         files = sorted(self.edits.after) if self.edits else []
         done = [f"edit {', '.join(files)}"] if files else []
+        later = sorted({edit.file for edit in self.pending})
+        done += [f"edit {' and '.join(later)} where they ask for it, once they are there"] if later else []
         for name, value in (*self.flags.items(), *self.environment.items()):
             done.append(f"drop {name}" if value is None else f"set {name} to {value}")
         done += [f"clean {name.replace('_', ' ')}" for name in self.cleanups]

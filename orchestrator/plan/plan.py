@@ -75,7 +75,7 @@ class Plan:
         """What is known of it before anything is done; `steps/course.py` adds what will be done."""
         guesses = [change for change in (*self.changes, *self.skipped) if change.why != "again"]
         return {
-            "host": self.host,
+            "host": None if self.survey.supposed else self.host,
             "playbook": self.playbook.name,
             "name": self.playbook.instance,
             "engine": {
@@ -104,6 +104,7 @@ class Plan:
                 for change in self.changes
                 for name, diff in change.file_diffs.items()
             ],
+            "not_known": list(self.survey.unasked),
             "warnings": list(self.warnings),
             "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
             "missing_consents": list(self.missing_consents),

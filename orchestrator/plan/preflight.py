@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.engine import InstalledEngine
@@ -12,6 +15,7 @@ from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.cards import holding
 from orchestrator.survey.survey import Survey
 
 if TYPE_CHECKING:
@@ -39,12 +43,24 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
     command = None if other else _installing(host, playbook, survey)
     if version is None:
         installed = survey.facts.of(engine.FACT)
+        if isinstance(installed, Unknown) and installed.code == "not_asked":
+            return []
         why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
         reason = f"{host}: {playbook.engine.python}: {why}{there}"
         return [PreflightRefused("no_engine", reason, next_command=command, **known)]
+    if survey.supposed and (release := _release(playbook)):
+        known, command = {"release": release}, None
     wanted = f"{playbook.engine.version}, which {playbook.name} needs"
     reason = f"{host}: {playbook.kind.title} {version} is outside {wanted}{there}"
     return [PreflightRefused("engine_version", reason, next_command=command, **known)]
+
+
+def _release(playbook: Playbook) -> str | None:
+    """The oldest release that the playbook names and accepts."""
+    named = (
+        Version(spec.version) for spec in SpecifierSet(playbook.engine.version) if "*" not in spec.version
+    )
+    return next((str(each) for each in sorted(named) if playbook.engine.accepts(str(each))), None)
 
 
 def _elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
@@ -91,18 +107,23 @@ def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
         problems = "".join(f"; nvidia-smi says besides: {problem}" for problem in read.problems[:1])
         beside = _on_the_bus(survey, len(cards))
         reason = f"{host} has {len(cards)} GPUs, {playbook.name} needs {playbook.gpus}{beside}{problems}"
-        return [PreflightRefused("gpus_missing", reason, next_command=f"nvidia-smi -L  # on {host}")]
+        more = {"gpu": f"{playbook.gpus}x{cards[0].name}"} if survey.supposed else {}
+        command = None if survey.supposed else f"nvidia-smi -L  # on {host}"
+        return [PreflightRefused("gpus_missing", reason, next_command=command, **more)]
     unusable = [card for card in cards if card.unusable]
     if len(cards) - len(unusable) < playbook.gpus:
         first = unusable[0]
         reason = f"{host}: GPU{first.index} {first.unusable}, {playbook.name} needs {playbook.gpus} of {len(cards)} GPUs"
         return [PreflightRefused("gpu_lost", reason, next_command=f"{first.mend}  # on {host}")]
+    fitting = holding(needed) if survey.supposed else None
+    larger = {"gpu": f"{playbook.gpus}x{fitting.name}"} if fitting else {}
     small = [card for card in cards if card.memory_mib and card.memory_mib < needed * 1024]
     return [
         PreflightRefused(
             "gpu_memory",
             f"{host}: GPU{card.index} has {card.memory_mib} MiB, {playbook.name} needs {needed:g} GiB a GPU",
-            next_command=f"nvidia-smi  # on {host}",
+            next_command=None if survey.supposed else f"nvidia-smi  # on {host}",
+            **larger,
         )
         for card in small[:1]
     ]

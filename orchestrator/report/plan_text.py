@@ -38,15 +38,21 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         lines += wrap(label, f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
     for change in plan.skipped:
         lines += wrap("  predict    ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
-    return [*lines, *wrap("  download   ", _download(plan)), ""]
+    lines += wrap("  download   ", _download(plan))
+    if plan.survey.unasked:
+        lines += wrap("  not known  ", f"{', '.join(plan.survey.unasked)}: no host was asked")
+    return [*lines, ""]
 
 
 def _title(plan: Plan) -> list[str]:
     cards = plan.survey.facts.cards
     name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
     gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
-    engine = f"{plan.playbook.engine.kind} {plan.version}" if plan.version else "no engine"
-    title = f"{plan.playbook.instance} on {plan.host}"
+    none = "of a version that is not known" if plan.survey.unasked else ""
+    engine = " ".join(filter(None, (plan.playbook.engine.kind, plan.version or none)))
+    if not plan.version and not none:
+        engine = "no engine"
+    title = plan.playbook.instance if plan.survey.supposed else f"{plan.playbook.instance} on {plan.host}"
     whole = f"{title}   {gpus}   {engine}"
     return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]
 
@@ -61,7 +67,8 @@ def _download(plan: Plan) -> str:
     if checkpoint.missing == 0:
         return f"nothing: {shards}{amount} in {checkpoint.folder}"
     part = f"{checkpoint.missing} of " if checkpoint.missing and count else ""
-    return f"{part}{shards}{amount}; {decimal(checkpoint.free_bytes)} free"
+    free = "" if checkpoint.free_bytes is None else f"; {decimal(checkpoint.free_bytes)} free"
+    return f"{part}{shards}{amount}{free}"
 
 
 def whole(course: Course) -> list[str]:
@@ -76,7 +83,7 @@ def whole(course: Course) -> list[str]:
             lines += ["", *change.diff.splitlines()]
     lines += ["", "command" if course.starts else "command of the next start"]
     variables = [f"{variable.name}={shlex.quote(variable.shown)}" for variable in plan.options.environment]
-    lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv)
+    lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv, plan.folder)
     if course.lacking or course.refusals:
         lines.append("")
     for consent, why in course.lacking.items():
@@ -86,11 +93,12 @@ def whole(course: Course) -> list[str]:
     return lines
 
 
-def _command(argv: tuple[str, ...]) -> list[str]:
+def _command(argv: tuple[str, ...], folder: str) -> list[str]:
     """One option with its value a line, so that it can be read and pasted."""
     lines: list[str] = []
     for item in argv:
-        quoted = shlex.quote(item) if lines else program([item])  # a leading ~ is the home folder there
+        # a leading ~ of these two is the home folder there
+        quoted = program([item]) if not lines or item == folder else shlex.quote(item)
         if item.startswith("--") or not lines:
             lines.append(f"  {quoted}")
         else:

@@ -27,7 +27,8 @@ class Checkpoint:
     """Config files that are there and cannot be read, and why."""
     index: Index | None
     manifest: Manifest | None
-    free_bytes: int
+    free_bytes: int | None
+    """On its disk; None where no host was asked."""
     code: CodeFiles = field(default_factory=CodeFiles)
     measured_bytes: int | None = None
     """The weights by the files themselves, once all are there."""

@@ -37,6 +37,10 @@ class Survey:
     """With the patches of this checkpoint's folder alone."""
     fresh: bool = True
     """Whether the facts were read together with the rest, not before."""
+    supposed: bool = False
+    """Whether its cards are only named, and there is no host."""
+    unasked: tuple[str, ...] = ()
+    """What is not known for want of a host that was asked, in words; none where one was."""
 
     @property
     def outcome(self) -> Outcome | None:

@@ -1,0 +1,60 @@
+"""How does a verb get from its options to a plan where no host is asked?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.cli.options import SharedOptions
+
+if TYPE_CHECKING:
+    from orchestrator.base.limits import Limits
+    from orchestrator.loop.reading import Reading
+    from orchestrator.playbook.playbook import Playbook
+    from orchestrator.survey.survey import Survey
+
+
+def without_a_host(
+    options: SharedOptions,
+    work: Callable[[Reading], int],
+    *,
+    gpu: str | None,
+    facts: str | None,
+    limits: Limits,
+    **wishes: Any,
+) -> int:
+    """Carry `work` out on the cards that `gpu` names, or on a host as its saved `facts` tell of it."""
+    from orchestrator.base.events import Report
+    from orchestrator.cli.hints import command_for
+    from orchestrator.cli.session import find_playbook, folder_of, wishes_of
+    from orchestrator.cli.typed import again
+    from orchestrator.hosts.absent import AbsentHost
+    from orchestrator.job import Job
+    from orchestrator.loop.supposed import Supposed
+    from orchestrator.report.choose import display
+
+    playbook = find_playbook(options)
+    if options.model_dir:
+        playbook = playbook.in_folder(folder_of(options.model_dir, local=False))
+    name, survey = _supposed(playbook, gpu, facts)
+    with display(sys.stderr, as_json=False, several_hosts=False) as shown:
+        asked = command_for(again(options, "HOST"))
+        report = Report(shown, name)
+        job = Job(AbsentHost(name), playbook, report, wishes_of(options, **wishes), asked, limits)
+        return work(Supposed(job, survey))
+
+
+def _supposed(playbook: Playbook, gpu: str | None, facts: str | None) -> tuple[str, Survey]:
+    """The name of what is planned for, and how it stands."""
+    from orchestrator.survey import supposed
+
+    if facts is not None:
+        from orchestrator.cli.facts_file import load
+
+        saved = load(facts)
+        return saved.host, supposed.of_facts(playbook, saved)
+    from orchestrator.survey.cards import named
+
+    cards = named(gpu or "")
+    return cards.name, supposed.of_cards(playbook, cards)

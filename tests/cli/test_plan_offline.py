@@ -1,0 +1,151 @@
+"""A plan without a host: by the names of cards, or by facts that were saved."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli.main import run
+from orchestrator.facts.gather import Facts
+from orchestrator.facts.saved import Saved, as_json
+from tests.cli.imported import imported
+from tests.plan.hosts import SOCKETS, machine_of
+from tests.surveys import cards, engine
+
+FLAGSHIP = ["plan", "kimi-k2.5", "--gpu", "8xRTX PRO 6000", "--vllm", "0.16.0"]
+
+
+def plan(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> dict[str, Any]:
+    assert run([*words, "--json"]) == code
+    *_, last = capsys.readouterr().out.splitlines()
+    printed: dict[str, Any] = json.loads(last)
+    return printed
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    """The flagship's host as `deploy doctor --save` wrote it."""
+    facts = {
+        "gpus": cards(), "engine": engine("0.16.0"), "topology": SOCKETS, "p2p": (), "gpu_processes": (),
+        "machine": machine_of("dual_turin", home="/home/ml"),
+    }  # fmt: skip
+    path = tmp_path / "gpu7.json"
+    path.write_text(json.dumps(as_json(Saved("gpu7", "2026-11-30T09:00:00+00:00", Facts(facts)))))
+    return str(path)
+
+
+def test_the_flagship_is_planned_by_the_name_of_its_cards(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = plan(capsys, *FLAGSHIP)
+    assert printed["host"] is None
+    assert printed["engine"]["version"] == "0.16.0"
+    assert printed["fit"]["verdict"] == "fits"
+    assert [(each["patch"], each["certainty"]) for each in printed["predictions"]] == [
+        ("fp8-kv-mla", "certain")
+    ]
+    assert "once they are there" in printed["predictions"][0]["action"]
+    command = printed["command"]
+    assert command[command.index("--max-model-len") + 1] == "131072"
+    assert "free disk" in printed["not_known"] and "who has the port" in printed["not_known"]
+    assert printed["error"] is None
+
+
+def test_a_text_says_what_is_not_known_and_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(FLAGSHIP) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("kimi-k2.5   8x RTX PRO 6000 (cc 12.0)   vllm 0.16.0\n")
+    assert "no host was asked" in " ".join(text.split())
+    assert '--model "$HOME"/models/kimi-k2.5-nvfp4' in text
+
+
+def test_neither_host_nor_network_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a connection")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert plan(capsys, *FLAGSHIP)["error"] is None
+    assert not imported(FLAGSHIP) & {"paramiko", "fabric", "huggingface_hub", "rich", "httpx", "requests"}
+
+
+def test_without_a_version_nothing_is_refused_and_nothing_is_foreseen_of_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    printed = plan(capsys, *FLAGSHIP[:-2])
+    assert printed["engine"]["version"] is None
+    assert printed["predictions"] == []
+    assert "the installed engine" in printed["not_known"]
+    assert run(FLAGSHIP[:-2]) == 0
+    assert "vllm of a version that is not known" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("cards_named", "version", "code", "follows"),
+    [
+        ("4xRTX PRO 6000", "0.16.0", "gpus_missing", "--gpu '8xRTX PRO 6000'"),
+        ("8xRTX 5090", "0.16.0", "gpu_memory", "--gpu '8xH100 NVL'"),
+        ("8xRTX PRO 6000", "0.14.0", "engine_version", "--vllm 0.15"),
+    ],
+)
+def test_what_is_refused_for_certain_leaves_with_4_and_a_command_that_is_not(
+    cards_named: str,
+    version: str,
+    code: str,
+    follows: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["plan", "kimi-k2.5", "--gpu", cards_named, "--vllm", version]
+    monkeypatch.setattr("sys.argv", ["deploy", *words])
+    printed = plan(capsys, *words, code=4)
+    assert printed["error"]["code"] == code
+    assert printed["error"]["next"].endswith(follows)
+    import shlex
+
+    assert run(shlex.split(printed["error"]["next"])[1:]) == 0
+
+
+def test_saved_facts_are_planned_as_the_host_they_are_of(
+    saved: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = plan(capsys, "plan", "kimi-k2.5", "--facts", saved)
+    assert printed["host"] == "gpu7"
+    assert printed["engine"]["version"] == "0.16.0"
+    assert printed["command"][0] == "/home/ml/ml-env/bin/python3"
+    assert "/home/ml/models/kimi-k2.5-nvfp4" in printed["command"]
+    assert [each["patch"] for each in printed["predictions"]] == ["fp8-kv-mla"]
+    assert "what changed since 2026-11-30T09:00:00+00:00" in printed["not_known"]
+    newer = plan(capsys, "plan", "kimi-k2.5", "--facts", saved, "--vllm", "0.24.0")
+    assert newer["predictions"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["--gpu", "H200", "--host", "local"],
+        ["--gpu", "H200", "--facts", "x.json"],
+        ["--gpu", ""],
+    ],
+)
+def test_exactly_one_is_planned_for(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "kimi-k2.5", *words]) == 2
+    assert "--host HOST, --gpu [COUNTx]NAME and --facts FILE" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_wrong_card_or_file_is_a_usage_error_with_what_is_near(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["plan", "kimi-k2.5", "--gpu", "8xRTX PRO 600", "--vllm", "0.16.0"]
+    monkeypatch.setattr("sys.argv", ["deploy", *words])
+    assert run(words) == 2
+    assert "--gpu '8xRTX PRO 6000'" in " ".join(capsys.readouterr().err.split())
+    (tmp_path / "other.json").write_text("{}")
+    for name in ("nowhere.json", "other.json"):
+        assert run(["plan", "kimi-k2.5", "--facts", str(tmp_path / name)]) == 2
+        assert "deploy doctor --host HOST --save FILE" in " ".join(capsys.readouterr().err.split())
