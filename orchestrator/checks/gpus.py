@@ -64,7 +64,8 @@ def _none(read: Unknown, listed: str, *, bus_known: bool) -> Check:
     if read.code == "no_nvidia_smi" and "NVIDIA" not in listed:
         return Check(SUBJECT, "unknown", f"no NVIDIA GPU; {listed}" if listed else read.reason)
     grade: Grade = "fail" if read.code in MENDS else "unknown"
-    return Check(SUBJECT, grade, "; ".join(filter(None, (read.reason, listed))), MENDS.get(read.code))
+    reason = f"nvidia-smi gives {read.reason}" if read.code == "no_answer" else read.reason
+    return Check(SUBJECT, grade, "; ".join(filter(None, (reason, listed))), MENDS.get(read.code))
 
 
 def _wants_open(facts: Facts) -> bool:

@@ -135,7 +135,7 @@ def _read(name: str, options: SharedOptions, query: Query, shown: Display) -> Sa
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
         host.other_python = query.engine_python
-        with report.wait("look at", "everything that a launch depends on", limit=EXAMINATION_SECONDS):
+        with report.wait("look at", "the whole host", limit=EXAMINATION_SECONDS):
             facts = examine(host, query)
     return Saved(name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
 
