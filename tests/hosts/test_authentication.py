@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from orchestrator.hosts.connect import open_host
@@ -68,9 +69,9 @@ def agent(socket_path: Path, key: Path) -> Iterator[str]:
     """An ssh-agent that holds one key."""
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket_path)], stdout=subprocess.DEVNULL)
     try:
-        eventually(socket_path.exists)
         environment = {**os.environ, "SSH_AUTH_SOCK": str(socket_path)}
-        subprocess.run(["ssh-add", "-q", str(key)], env=environment, check=True)
+        add = partial(subprocess.run, ["ssh-add", "-q", str(key)], env=environment)
+        eventually(lambda: add().returncode == 0)  # the socket is there before anybody listens on it
         yield str(socket_path)
     finally:
         process.terminate()
