@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from orchestrator.base.events import Report
 from orchestrator.base.limits import Limits
 from orchestrator.hosts.host import Host
+from orchestrator.models.published import Published
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
@@ -21,7 +22,7 @@ class Job:
 
     `command` gives the command line by which a person asks a verb of the same deployment. `ask` puts a question to a person,
     None where nobody can be asked. `lasting` tells whether the host is there after this run, so that it is worth telling
-    what can be done on it.
+    what can be done on it. `published` is a model without a playbook, as the Hub has it: how it is launched is chosen by what the host is.
     """
 
     host: Host
@@ -32,6 +33,7 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     ask: Callable[[str], bool] | None = None
     lasting: bool = True
+    published: Published | None = None
 
     @property
     def name(self) -> str:

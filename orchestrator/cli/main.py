@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "up": "do the whole job: download, verify, launch, repair, prove (the default)",
     "plan": "show what `up` would do and why",
+    "init": "write the playbook of a model that has none",
     "diff": "show the config patches that apply, as a unified diff",
     "remediate": "diagnose the last launch, patch, clean, relaunch",
     "revert": "put the original bytes back",
@@ -44,6 +45,7 @@ OBJECTS = {"list": "list_"}
 EPILOG = """\b
 Examples:
   deploy kimi-k2.5 --host 10.1.230.174
+  deploy Qwen/Qwen3-8B --host 10.1.230.174
   deploy plan kimi-k2.5 --host 10.1.230.174
   deploy remediate kimi-k2.5 --host 10.1.230.174
   deploy diff kimi-k2.5 --host 10.1.230.174
@@ -52,7 +54,7 @@ Examples:
 
 
 class Verbs(click.Group):
-    """The verbs, each imported when it is used; a first word that is no verb is a playbook to bring up."""
+    """The verbs, each imported when it is used; a first word that is no verb is a playbook or a model to bring up."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -99,7 +101,8 @@ def cli() -> None:
     """Take a GPU host to a proven-healthy vLLM server.
 
     `deploy PLAYBOOK --host HOST` does the whole job: download, verify, launch, watch; when the launch
-    fails it finds the root cause, repairs it, and relaunches until a completion comes out.
+    fails it finds the root cause, repairs it, and relaunches until a completion comes out. PLAYBOOK is
+    a playbook's name or file, or a model of the Hub (ORG/NAME): how that is launched is chosen for the host.
     """
 
 

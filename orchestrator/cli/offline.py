@@ -27,21 +27,29 @@ def without_a_host(
     """Carry `work` out on the cards that `gpu` names, or on a host as its saved `facts` tell of it."""
     from orchestrator.base.events import Report
     from orchestrator.cli.hints import command_for
-    from orchestrator.cli.session import find_playbook, folder_of, wishes_of
+    from orchestrator.cli.session import folder_of, launched_by, wishes_of
     from orchestrator.cli.typed import again
     from orchestrator.hosts.absent import AbsentHost
     from orchestrator.job import Job
     from orchestrator.loop.supposed import Supposed
     from orchestrator.report.choose import display
 
-    playbook = find_playbook(options)
+    playbook, published = launched_by(options)
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=False))
     name, survey = _supposed(playbook, gpu, facts)
     with display(sys.stderr, as_json=False, several_hosts=False) as shown:
         asked = command_for(again(options, "HOST"))
         report = Report(shown, name)
-        job = Job(AbsentHost(name), playbook, report, wishes_of(options, **wishes), asked, limits)
+        job = Job(
+            AbsentHost(name),
+            playbook,
+            report,
+            wishes_of(options, **wishes),
+            asked,
+            limits,
+            published=published,
+        )
         return work(Supposed(job, survey))
 
 

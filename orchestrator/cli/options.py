@@ -49,6 +49,10 @@ SHARED = (
         help="trust this unknown host key, and remember it",
     ),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key"),
+    click.option(
+        "--gpus", type=click.IntRange(1, 1024), metavar="N",
+        help="spread each layer over so many GPUs (--set parallel.tensor=N)",
+    ),
     click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more argument for the engine"),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
     click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
@@ -79,6 +83,8 @@ def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..
     @functools.wraps(verb)
     def call(**given: Any) -> Any:
         names = SharedOptions.__dataclass_fields__
+        if (gpus := given.pop("gpus")) is not None:
+            given["settings"] = (*given["settings"], f"parallel.tensor={gpus}")
         shared = {name: given.pop(name) for name in names}
         return verb(SharedOptions(**shared), **given)
 

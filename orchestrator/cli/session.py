@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.base.events import Display
     from orchestrator.base.limits import Limits
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.models.published import Published
     from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
 
@@ -45,16 +46,17 @@ def on_each_host(
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
+    `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host.
     What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
-    playbook = find_playbook(options)
+    playbook, published = (find_playbook(options), None) if limits is None else launched_by(options)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
     several = len(options.hosts) > 1
     as_json = options.json and report_to is None
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
-        command = _Command(options, playbook, wishes, limits, work, shown)
+        command = _Command(options, playbook, published, wishes, limits, work, shown)
         return _side_by_side(command) if several else _on_host(command, options.hosts[0])
 
 
@@ -64,6 +66,7 @@ class _Command:
 
     options: SharedOptions
     playbook: Playbook
+    published: Published | None
     wishes: Wishes
     limits: Limits | None
     work: Verb
@@ -109,10 +112,14 @@ def find_playbook(options: SharedOptions) -> Playbook:
     """
     from orchestrator.base.data_folders import data_folders
     from orchestrator.cli.main import COMMANDS
+    from orchestrator.models.identity import deployment_of, is_model
     from orchestrator.playbook import playbook as playbooks
 
     try:
-        written = playbooks.find(options.playbook, data_folders("playbooks", options.playbooks))
+        if is_model(options.playbook):
+            written = deployment_of(options.playbook)
+        else:
+            written = playbooks.find(options.playbook, data_folders("playbooks", options.playbooks))
     except UsageError as error:
         import difflib
 
@@ -134,6 +141,22 @@ def find_playbook(options: SharedOptions) -> Playbook:
         kept = tuple(consent for consent in playbook.consents if consent != "trust-remote-code")
         playbook = playbook.model_copy(update={"consents": kept})
     return playbook
+
+
+def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
+    """What a launch is planned from: the playbook, or a model without one and what the Hub, or the mirror that this command
+    names, says of it."""
+    from orchestrator.models.identity import is_model
+
+    playbook = find_playbook(options)
+    if not is_model(options.playbook):
+        return playbook, None
+
+    from orchestrator.models import choose, hub
+
+    given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
+    published = hub.read(playbook.model.repository, playbook.model.revision, {**os.environ, **given})
+    return choose.before_any_host(playbook, published), published
 
 
 def _source(playbook: Playbook) -> tuple[object, ...]:
@@ -194,8 +217,9 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         host.other_python = playbook.engine.python
         asker = _asker(options, command.shown)
         job = Job(
-            host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker
-        )
+            host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
+            published=command.published,
+        )  # fmt: skip
         return command.work(Deployment(Group.of(job))) or 0
 
 

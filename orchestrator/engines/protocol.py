@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines.kv_cache import CacheQuestion, KvCache
-from orchestrator.engines.options import Options, Wanted
+from orchestrator.engines.options import Options, OptionValue, Wanted
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
 from orchestrator.on_host.footprint import Footprint
@@ -44,13 +44,24 @@ def _not_known(_question: CacheQuestion) -> KvCache | None:
 
 
 @dataclass(frozen=True)
+class SuitedOption:
+    """An option that suits a model, None where it is left out, with the reason; a `gamble` where that may not be enough."""
+
+    option: str
+    value: OptionValue | None
+    reason: str
+    gamble: bool = False
+
+
+@dataclass(frozen=True)
 class Engine:
     """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
 
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
     what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
-    on a host. `kv_cache` answers what a model keeps in its KV cache on one GPU, None where that is not known.
+    on a host. `kv_cache` answers what a model keeps in its KV cache on one GPU, None where that is not known. `parsers` suggests
+    how what a model writes is read: by its type, its name on the Hub and the engine's version.
     """
 
     kind: str
@@ -66,6 +77,7 @@ class Engine:
     footprint: Footprint
     cache_type: CacheType = CacheType()
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
+    parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
     patience: str | None = None
 
     @cached_property

@@ -12,6 +12,8 @@ from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
+from orchestrator.models.choose import Chosen, choose, foreseen
+from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.plan.change import Change
 from orchestrator.plan.differences import differences
 from orchestrator.plan.known import of_host
@@ -200,9 +202,23 @@ class Reading:
 
     def plan(self, goal: Goal = "up") -> Plan:
         """What would be launched, by how things stand now."""
-        survey = self.survey()
+        survey, host, wishes = self.survey(), self.job.host.name, self.job.wishes
         with self.located(survey):
-            return make_plan(self.job.host.name, self.job.playbook, survey, self.job.wishes, goal=goal)
+            chosen = self._chosen(survey)
+            if (
+                self.job.published
+                and CONFIG not in survey.checkpoint.configs
+                and not survey.checkpoint.unusable
+            ):
+                survey = foreseen(survey, self.job.published)
+            return make_plan(host, chosen.playbook, survey, wishes, goal=goal, choices=chosen.choices)
+
+    def _chosen(self, survey: Survey) -> Chosen:
+        """The playbook, or the one that a model without any is launched by on this host."""
+        asked, published = self.job.playbook, self.job.published
+        if published is None:
+            return Chosen(asked, ())
+        return choose(self.job.host.name, asked, published, survey, self.job.wishes)
 
     @contextmanager
     def located(self, survey: Survey) -> Iterator[None]:

@@ -18,6 +18,7 @@ from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.predict import predicted
 from orchestrator.plan.wishes import Goal, Wishes
+from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.journal import ConsentRecord
 from orchestrator.survey.survey import Survey
@@ -46,6 +47,8 @@ class Plan:
     trusted: ConsentRecord | None
     """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
     refusals: tuple[DeployError, ...]
+    choices: tuple[Choice, ...] = ()
+    """What was chosen for a model without a playbook, and why."""
     launch_kind: str = registry.USUAL.name
     """How the engine is started and held (`on_host/kinds/`)."""
 
@@ -84,6 +87,7 @@ class Plan:
                 "python": self.options.python,
             },
             "fit": self.fit.as_json(),
+            "choices": [choice.as_json() for choice in self.choices],
             "command": list(self.options.argv),
             "options": [
                 {"name": name, "value": option.value, "origin": option.origin}
@@ -111,7 +115,15 @@ class Plan:
         }
 
 
-def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, goal: Goal = "up") -> Plan:
+def make_plan(
+    host: str,
+    playbook: Playbook,
+    survey: Survey,
+    wishes: Wishes,
+    *,
+    goal: Goal = "up",
+    choices: tuple[Choice, ...] = (),
+) -> Plan:
     """Plan what a verb would do on the host as the survey found it."""
     version = wishes.version(survey)
     standing = resolve.standing(playbook, survey)
@@ -142,6 +154,7 @@ def make_plan(host: str, playbook: Playbook, survey: Survey, wishes: Wishes, *, 
         ),
         lacking=missing.consents(playbook, survey, wishes, changes, options),
         trusted=code.record(playbook, survey) if TRUST in options.consents() else None,
+        choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),

@@ -106,6 +106,16 @@ class Playbook(Shape):
         moved._options = self._options | {("checkpoint", "folder")}
         return moved
 
+    def completed(self, values: Mapping[tuple[str, ...], Any]) -> Playbook:
+        """The playbook with these values by their keys, but for those that options of this command set."""
+        wanted = [
+            Override("", key, value, "") for key, value in values.items() if self.origin(*key) != "option"
+        ]
+        whole = Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), wanted))
+        whole._options = self._options
+        whole._instance = self._instance
+        return whole
+
     def with_overrides(
         self,
         settings: Sequence[str] = (),

@@ -29,6 +29,10 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
     """
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
+    for choice in plan.choices:
+        value = "left out" if choice.value is None else choice.value
+        label = "gamble" if choice.gamble else "chosen"
+        lines += wrap(f"  {label:<11}", f"{choice.name}: {value}   {choice.reason}")
     for variable in plan.options.environment:
         if variable.reason:
             label = "nccl" if variable.name.startswith("NCCL_") else "env"

@@ -58,6 +58,7 @@ class Site:
             "HOME": str(folder / "home"),
             "PYTHONPATH": str(ROOT),
         }
+        self.hub = hub
         self.playbook = folder / f"{NAME}.yaml"
         content = {
             **kind,

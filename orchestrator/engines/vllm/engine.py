@@ -9,6 +9,7 @@ from orchestrator.engines.vllm import arguments, variables
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
 from orchestrator.engines.vllm.options import VllmOptions
+from orchestrator.engines.vllm.parsers import parsers
 from orchestrator.facts.source import Package
 
 if TYPE_CHECKING:
@@ -42,5 +43,6 @@ ENGINE = Engine(
     footprint=FOOTPRINT,
     cache_type=CACHE_TYPE,
     kv_cache=_kv_cache,
+    parsers=parsers,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
 )

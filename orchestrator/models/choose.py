@@ -1,0 +1,186 @@
+"""How is a model without a playbook launched on this host? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from orchestrator.base.amounts import decimal
+from orchestrator.checkpoint import architecture
+from orchestrator.engines.consents import TRUST
+from orchestrator.engines.sizing import Fit
+from orchestrator.models.identity import USEFUL_TOKENS
+from orchestrator.models.published import TOKENIZER, Published
+from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
+from orchestrator.playbook.choice import Choice
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.inspect_checkpoint import Index
+from orchestrator.survey.survey import Survey
+
+TENSOR, CONTEXT, IGNORE = ("parallel", "tensor"), ("context",), ("checkpoint", "ignore")
+_UNSIZED_SHARE = 0.75
+"""Of what the engine takes of a card, the most that weights may be where nobody knows what a token costs."""
+_ROUND = 1024
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The playbook that a model is launched by, and what was chosen in it."""
+
+    playbook: Playbook
+    choices: tuple[Choice, ...]
+
+
+def before_any_host(asked: Playbook, published: Published) -> Playbook:
+    """The deployment with what the repository alone decides: which of its files are fetched."""
+    return asked.completed({IGNORE: published.superfluous}) if published.superfluous else asked
+
+
+def foreseen(survey: Survey, published: Published) -> Survey:
+    """The host as it will be once the model is there, by what the Hub has."""
+    there = replace(
+        survey.checkpoint,
+        configs=published.configs,
+        broken={},
+        unreadable={},
+        index=Index(
+            total_size=published.weights_bytes,
+            shards=published.shards,
+            present=(),
+            missing=published.shards,
+            broken=False,
+        ),
+    )
+    return replace(survey, checkpoint=there)
+
+
+def choose(host: str, asked: Playbook, published: Published, survey: Survey, wishes: Wishes) -> Chosen:
+    """Everything that was not asked for. The same model, host and version give the same, whatever is on the disk."""
+    choices = tuple(
+        choice
+        for choice in (
+            *_files(published),
+            *_code(published),
+            *_parsers(asked, published, wishes.version(survey)),
+            *_size(host, asked, published, survey, wishes),
+        )
+        if asked.origin(*choice.key) != "option"
+    )
+    values = {choice.key: choice.value for choice in choices if choice.value is not None}
+    return Chosen(asked.completed(values), choices)
+
+
+def _files(published: Published) -> Iterator[Choice]:
+    if published.superfluous:
+        yield Choice(
+            IGNORE,
+            list(published.superfluous),
+            "the same weights once more, in forms that the engine does not read",
+        )
+
+
+def _code(published: Published) -> Iterator[Choice]:
+    key = ("arguments", TRUST)
+    if "auto_map" in published.document(TOKENIZER):
+        yield Choice(key, True, "its tokenizer is code in the repository, which the engine would run")
+    elif "auto_map" in published.config:
+        reason = "its classes are in the repository (auto_map): left out, since engines have their own of most such models"
+        yield Choice(key, None, reason, gamble=True)
+
+
+def _parsers(asked: Playbook, published: Published, version: str | None) -> Iterator[Choice]:
+    name = published.repository.rpartition("/")[2]
+    for item in asked.kind.parsers(str(published.config.get("model_type", "")), name, version):
+        yield Choice(("arguments", item.option), item.value, item.reason, item.gamble)
+
+
+def _size(
+    host: str, asked: Playbook, published: Published, survey: Survey, wishes: Wishes
+) -> Iterator[Choice]:
+    """Over how many cards, and for which context: judged by the plan itself, with what it predicts."""
+    # what others hold of the cards now says nothing about what the model needs
+    later = replace(foreseen(survey, published), fresh=False)
+    shape = architecture.read(published.config)
+    own = shape.max_position_embeddings
+    if asked.origin(*CONTEXT) == "option":
+        own = asked.context
+    useful = min(own or USEFUL_TOKENS, USEFUL_TOKENS)
+    if survey.engine is not None and survey.engine.on_cpu:
+        yield Choice(TENSOR, 1, "the engine runs on the CPU")
+        yield Choice(CONTEXT, useful, _of_the_model(useful, own), gamble=True)
+        return
+    cards = [card for card in survey.facts.cards if not card.unusable]
+    counts = _counts(len(cards), shape.heads)
+    if asked.origin(*TENSOR) == "option":
+        counts = [asked.parallel.tensor]
+    fit, tensor = None, counts[0]
+    for tensor in counts:
+        trial = asked.completed({TENSOR: tensor, CONTEXT: own or useful})
+        fit = make_plan(host, trial, later, wishes).fit
+        if _enough(fit, useful):
+            break
+    assert fit is not None  # there is one count at least
+    yield _spread(fit, tensor, len(cards), useful, published)
+    yield _context(fit, own, useful)
+
+
+def _counts(cards: int, heads: int | None) -> list[int]:
+    """Powers of two, as far as there are cards and the attention heads can be dealt out to them."""
+    counts = [1]
+    while (more := 2 * counts[-1]) <= cards and (heads or more) % more == 0:
+        counts.append(more)
+    return counts
+
+
+def _enough(fit: Fit, useful: int) -> bool:
+    """Whether weights and a useful context have room; where a token's cost is not known, whether weights leave some."""
+    if fit.verdict == "unknown":
+        if fit.memory_gib is None or fit.weights_gib_per_gpu is None:
+            return True  # more cards would be no better founded
+        return fit.weights_gib_per_gpu <= _UNSIZED_SHARE * fit.utilisation * fit.memory_gib
+    return (fit.longest_context or 0) >= useful
+
+
+def _spread(fit: Fit, tensor: int, cards: int, useful: int, published: Published) -> Choice:
+    weights = decimal(published.weights_bytes) if published.weights_bytes else "weights of unknown size"
+    over = f"{tensor} of {cards} cards"
+    if not cards:
+        return Choice(TENSOR, tensor, f"{weights}; the host's cards are not known", gamble=True)
+    if fit.memory_gib is None or fit.weights_gib_per_gpu is None:
+        return Choice(
+            TENSOR, tensor, f"{weights}; what a card holds or the model weighs is not known", gamble=True
+        )
+    each = f"{weights}, {fit.weights_gib_per_gpu:.1f} GiB of weights on each of {over} of {fit.memory_gib:.0f} GiB"
+    if fit.verdict == "unknown":
+        return Choice(TENSOR, tensor, f"{each}; what a token of context costs is not known here", gamble=True)
+    if _enough(fit, useful):
+        return Choice(TENSOR, tensor, f"the fewest that leave room for {useful} tokens: {each}")
+    return Choice(
+        TENSOR,
+        tensor,
+        f"no more can be used, and they leave no room for {useful} tokens: {each}",
+        gamble=True,
+    )
+
+
+def _context(fit: Fit, own: int | None, useful: int) -> Choice:
+    if fit.verdict == "unknown":
+        reason = f"{_of_the_model(useful, own)}; {fit.reason}"
+        return Choice(CONTEXT, useful, reason, gamble=True)
+    longest = fit.longest_context or 0
+    if own is not None and longest >= own:
+        return Choice(CONTEXT, own, "the model's own")
+    if longest and own is None:
+        return Choice(CONTEXT, min(longest, useful), f"{CONFIG} names none", gamble=True)
+    if longest:
+        tokens = longest // _ROUND * _ROUND or longest
+        return Choice(CONTEXT, tokens, f"the largest that fits; the model's own {own} does not")
+    return Choice(CONTEXT, useful, f"nothing fits: {fit.reason}", gamble=True)
+
+
+def _of_the_model(tokens: int, own: int | None) -> str:
+    if own is None:
+        return f"{CONFIG} names none"
+    return "the model's own" if tokens == own else f"less than the model's own {own}"

@@ -1,0 +1,47 @@
+"""Is what a person typed the id of a model, and what is a deployment of it called?"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from orchestrator.playbook.parts import CheckpointSettings, Model
+from orchestrator.playbook.playbook import Playbook
+
+USEFUL_TOKENS = 32_768
+"""A context that most work fits into: a model is spread over more cards for the sake of this much, not for more."""
+
+_LONGEST_NAME = 64
+_ID = re.compile(r"[A-Za-z0-9][\w.-]*/(?!.*(?:--|\.\.))[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+def is_model(word: str) -> bool:
+    """Whether this is ORGANISATION/NAME of the Hub: a playbook's path ends in .yaml, or there is a file of that name."""
+    if not _ID.fullmatch(word) or word.endswith((".yaml", ".yml")):
+        return False
+    return not Path(word).is_file()
+
+
+def deployment_of(repository: str) -> Playbook:
+    """What is certain of a model by its id alone: enough to find its deployment on a host, not to plan a launch.
+
+    Its context stands for what is chosen once the model and the host are known.
+    """
+    organisation, _, name = repository.partition("/")
+    return Playbook(
+        name=_name(organisation, name),
+        model=Model(repository=repository, served_name=name),
+        checkpoint=CheckpointSettings(folder=f"~/models/{repository}"),
+        context=USEFUL_TOKENS,
+    )
+
+
+def _name(organisation: str, name: str) -> str:
+    """One name for each id, as in the Hub's own cache: two models of one name must not be one deployment, nor may a
+    model be taken for the playbook of that name."""
+    whole = f"{organisation}--{name}".lower()
+    if len(whole) <= _LONGEST_NAME:
+        return whole
+    mark = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{whole[: _LONGEST_NAME - 9].rstrip('-._')}-{mark}"

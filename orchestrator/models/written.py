@@ -1,0 +1,63 @@
+"""How is the playbook of a model written down, with the reason beside each value that was chosen?"""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import SecretStr
+
+from orchestrator.models.published import Published
+from orchestrator.playbook.choice import Choice
+from orchestrator.playbook.playbook import Playbook
+
+_COLUMNS = 100
+
+
+def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published, host: str) -> str:
+    """The file: planned by its name it comes to the same. Secrets of the command line are left out."""
+    from ruamel.yaml import YAML
+
+    yaml = YAML()
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    yaml.width = 4096
+    chosen = tuple(choices)
+    text = io.StringIO()
+    yaml.dump(_with_comments(_data(playbook), chosen), text)
+    left_out = [f"{choice.name} is left out: {_words(choice)}" for choice in chosen if choice.value is None]
+    head = "\n".join(
+        (f"{published.repository} at {published.commit}, as it was chosen for {host}.", *left_out)
+    )
+    return f"{textwrap.indent(_folded(head), '# ')}\n\n{text.getvalue()}"
+
+
+def _data(playbook: Playbook) -> dict[str, Any]:
+    """What is stated, as a file states it."""
+    secrets = [name for name, item in playbook.environment.items() if isinstance(item.value, SecretStr)]
+    data = playbook.model_dump(mode="json", exclude_unset=True, exclude={"name": True, "source": True})
+    for name in secrets:
+        del data["environment"][name]
+    return {key: value for key, value in data.items() if value not in ({}, [])}
+
+
+def _with_comments(data: dict[str, Any], choices: tuple[Choice, ...], *above: str) -> Any:
+    from ruamel.yaml.comments import CommentedMap
+
+    commented = CommentedMap()
+    for key, value in data.items():
+        inner = isinstance(value, dict) and not any(choice.key == (*above, key) for choice in choices)
+        commented[key] = _with_comments(value, choices, *above, key) if inner else value
+    for key in data:
+        if comment := "\n".join(_words(choice) for choice in choices if choice.key == (*above, key)):
+            commented.yaml_set_comment_before_after_key(key, before=_folded(comment), indent=2 * len(above))
+    return commented
+
+
+def _words(choice: Choice) -> str:
+    return f"a gamble: {choice.reason}" if choice.gamble else choice.reason
+
+
+def _folded(text: str) -> str:
+    return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, _COLUMNS))

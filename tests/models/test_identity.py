@@ -1,0 +1,50 @@
+"""What is the id of a model, and what is a deployment of it called?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.models.identity import deployment_of, is_model
+
+
+@pytest.mark.parametrize("word", ["Qwen/Qwen3-8B", "deploy-tests/tiny-mla", "nvidia/Kimi-K2.5-NVFP4", "a/b"])
+def test_an_organisation_and_a_name_are_a_model(word: str) -> None:
+    assert is_model(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "kimi-k2.5",
+        "./qwen3",
+        "/root/qwen3",
+        "~/models/qwen3",
+        "a/b/c",
+        "mine/qwen3.yaml",
+        "mine/qwen3.yml",
+        "a/",
+        "/b",
+    ],
+)
+def test_a_playbooks_name_or_path_is_none(word: str) -> None:
+    assert not is_model(word)
+
+
+def test_a_file_of_that_name_is_a_playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    assert is_model("mine/qwen3")
+    (tmp_path / "mine" / "qwen3").write_text("model: {}\n")
+    assert not is_model("mine/qwen3")
+
+
+def test_two_models_are_never_one_deployment() -> None:
+    ids = ["a/model", "b/model", "a/Model-2", f"a/{'m' * 80}1", f"a/{'m' * 80}2"]
+    made = [deployment_of(word) for word in ids]
+    assert len({playbook.name for playbook in made}) == len(ids)
+    assert len({playbook.folder for playbook in made}) == len(ids)
+    assert made[0].name == "a--model"
+    assert made[2].served_name == "Model-2"
+    assert (made[0].listen, made[0].consents) == ("127.0.0.1", ())

@@ -1,0 +1,122 @@
+"""A model that nobody wrote a playbook for: one command from nothing to a completion, on a real sshd."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy import Deploy, Left
+from tests.deployments import REPOSITORY, Case
+
+NAME = "deploy-tests--tiny-mla"
+
+
+class Model:
+    """The command with a model's id where it has a playbook otherwise."""
+
+    def __init__(self, case: Case, home: Path) -> None:
+        self.case = case
+        self.deploy = Deploy(case.server, case.path, home, {"HF_ENDPOINT": case.hub.endpoint})
+        self.options = [
+            *("--set", f"engine.python={case.content['engine']['python']}"),  # type: ignore[index]
+            *("--set", f"port={case.content['port']}", "--set", "ready_timeout=60"),
+            *("--env", f"HF_ENDPOINT={case.hub.endpoint}"),
+        ]
+
+    def __call__(self, *words: str) -> Left:
+        return self.deploy(*(REPOSITORY if word == "MODEL" else word for word in words), *self.options)
+
+
+@pytest.fixture
+def model(case: Case, tmp_path: Path) -> Model:
+    return Model(case, tmp_path / "home")
+
+
+def planned(left: Left) -> dict[str, Any]:
+    plan: dict[str, Any] = json.loads(left.out.splitlines()[-1])
+    return plan
+
+
+def test_one_command_brings_it_up_and_the_others_know_it(model: Model) -> None:
+    up = model("MODEL", "--json")
+    assert up.code == 0, up.err
+    (plan,) = up.of("plan")
+    assert {choice["key"]: choice["value"] for choice in plan["choices"]} == {
+        "arguments.tool-call-parser": None,
+        "parallel.tensor": 1,
+        "context": 512,
+    }
+    assert plan["name"] == NAME
+    again = model("MODEL")
+    assert "nothing to do" in again.out
+    assert "healthy" in model("status", "MODEL").out
+    model.case.hub.requests.clear()
+    assert model("stop", "MODEL").code == 0
+    assert model.case.hub.requests == []  # what runs is found and ended without the Hub
+
+
+def test_the_patch_is_foreseen_before_the_first_byte(model: Model, tmp_path: Path) -> None:
+    left = model("plan", "MODEL", "--json", "--model-dir", str(tmp_path / "nothing-yet"))
+    assert left.code == 0, left.err
+    plan = planned(left)
+    assert [item["patch"] for item in plan["patches"]] == ["fp8-kv-mla", "fp8-kv-mla"]
+    assert plan["fit"]["verdict"] == "fits"
+    assert not [name for name in model.case.hub.fetched() if name.endswith(".safetensors")]
+
+
+@pytest.mark.parametrize("asked", [[], ["--gpus", "4", "--set", "context=256"]])
+def test_the_playbook_that_is_written_comes_to_the_same(
+    model: Model, tmp_path: Path, asked: list[str]
+) -> None:
+    file = tmp_path / f"{NAME}.yaml"
+    assert model("init", "MODEL", "--output", str(file), *asked).code == 0
+    by_id = planned(model("plan", "MODEL", "--json", *asked))
+    by_file = planned(model.deploy("plan", str(file), "--json"))
+    # what is known of the files before they are there is the repository's: a playbook has figures at most
+    same = ("name", "command", "engine")
+    assert {key: by_id[key] for key in same} == {key: by_file[key] for key in same}
+    text = file.read_text()
+    assert text.startswith(f"# {REPOSITORY} at ")
+    assert "tool-call-parser is left out" in " ".join(text.split())
+    again = model("init", "MODEL", "--output", str(file))
+    assert (again.code, file.read_text()) == (2, text)
+
+
+def test_a_wrong_id_asks_no_host(model: Model) -> None:
+    left = model.deploy("plan", "deploy-tests/nothing", "--host", "nowhere.invalid")
+    assert left.code == 2
+    assert "unknown_model" in left.err
+    revision = model("MODEL", "--set", "model.revision=v9")
+    assert (revision.code, "--set model.revision=main" in revision.err) == (2, True)
+
+
+def test_a_consent_is_asked_for_code_of_the_repository(model: Model, repositories: Path) -> None:
+    tokenizer = repositories / REPOSITORY / "tokenizer_config.json"
+    before = tokenizer.read_text()
+    tokenizer.write_text(json.dumps({**json.loads(before), "auto_map": {"AutoTokenizer": ["t.T", None]}}))
+    try:
+        left = model("plan", "MODEL")
+    finally:
+        tokenizer.write_text(before)
+    assert left.code == 4
+    assert "--consent trust-remote-code" in left.err
+
+
+def test_it_is_planned_for_cards_by_name(model: Model) -> None:
+    environment = {**model.deploy.whole_environment}
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "orchestrator.cli.main", "plan", REPOSITORY, "--json"),
+            *("--gpu", "2xRTX PRO 6000", "--vllm", "0.16.0"),
+        ],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    plan = json.loads(done.stdout)
+    assert {"parallel.tensor", "context"} <= {choice["key"] for choice in plan["choices"]}
+    assert plan["predictions"][0]["patch"] == "fp8-kv-mla"
