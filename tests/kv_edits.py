@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.checkpoint.edits import Edits, document, documents
+from orchestrator.engines.vllm.kv_cache import resolved
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
@@ -16,9 +17,22 @@ PATCHES = {patch.id: patch for patch in catalogue.load([shipped("patches")])}
 
 
 def plan_edits(files: Mapping[str, bytes], patch: str = "fp8-kv-mla") -> Edits:
-    """Raises CheckpointError as planning does; nothing to do gives no edits."""
+    """After a launch whose log says that its KV cache was to be FP8. Raises CheckpointError as planning does; nothing to do
+    gives no edits."""
+    return _edits(files, patch, None, "fp8_e4m3")
+
+
+def foreseen_edits(files: Mapping[str, bytes], version: str | None, patch: str = "fp8-kv-mla") -> Edits:
+    """Before any launch, by what this vLLM makes of the files; raises as `plan_edits` does."""
+    return _edits(files, patch, version, None)
+
+
+def _edits(files: Mapping[str, bytes], patch: str, version: str | None, logged: str | None) -> Edits:
     document(files, CONFIG)
-    proposed = ways(PATCHES[patch], Known(documents=documents(files)))
+    declared = resolved(documents(files), version)
+    engine = {"kv_cache_dtype": logged or declared}
+    known = Known(documents=documents(files), cache_type=declared, engine=engine)
+    proposed = ways(PATCHES[patch], known)
     change = (
         worked_out(proposed[0], PATCHES[patch], why="forced", evidence="", configs=files)
         if proposed

@@ -28,11 +28,15 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
     names it. Where that cannot be judged (no GPU or no engine to ask) its diff is shown with a note.
     """
     from orchestrator.cli.session import on_each_host
+    from orchestrator.report.layout import passage
 
     def work(deployment: Deployment) -> int:
         reading = deployment.reading
-        changes = reading.differences(reading.course().plan)
+        plan = reading.course().plan
+        changes = reading.differences(plan)
         show_differences(options, reading.job.host.name, changes)
+        for remark in plan.by_name:
+            click.echo(passage(remark), err=True)
         if not changes:
             click.echo("no config patch applies", err=True)
         return DIFFERENCES if exit_code and any(change.diff for change in changes) else 0

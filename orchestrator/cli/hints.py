@@ -71,6 +71,7 @@ AFTER: Forms = {
     "checkpoint_broken": "deploy {asked}",
     "config_broken": "deploy verify {asked}",
     "config_missing": "deploy {asked}",
+    "config_shape": ("deploy {asked} --engine-arg {argument}", "deploy {asked}"),
     "hub_not_found": "deploy show {playbook}",
     "permission": "deploy {asked} --model-dir DIR",
     "checkpoint_folder": "deploy {asked} --model-dir DIR",

@@ -103,6 +103,9 @@ class Deployment:
             return self._patch(planned, locks)
 
     def _patch(self, planned: Sequence[Course], locks: Locks) -> tuple[Change, ...]:
+        for reading, intended in zip(self.readings, (each.plan for each in planned), strict=True):
+            for remark in intended.by_name:
+                reading.job.report.emit("warning", remark)
         together = self._together(locks.require)
         plans = [own.plan for own in planned]
         changes = [{change.patch.id: change for change in plan.changes} for plan in plans]

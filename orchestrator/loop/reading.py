@@ -228,4 +228,5 @@ class Reading:
         except CheckpointError as error:
             where = f"{self.job.host.name}: in {survey.checkpoint.folder} {error.message}"
             look = f"less {shlex.quote(survey.checkpoint.folder)}/*config.json  # on {self.job.host.name}"
-            raise CheckpointError(error.code, where, next_command=error.next_command or look) from error
+            following = error.next_command or (None if "argument" in error.known else look)
+            raise CheckpointError(error.code, where, next_command=following, **error.known) from error

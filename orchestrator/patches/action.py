@@ -25,7 +25,7 @@ from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.patches.editable import require_editable
 from orchestrator.patches.pointer import Pointer, ValueKind
 from orchestrator.patches.wanted import checked
-from orchestrator.patches.when import Formula, UnknownForm, Whens
+from orchestrator.patches.when import Formula, RefusedForm, Whens
 
 _ENGINE = registry.get(registry.USUAL)
 """Whose options and variables a remedy names."""
@@ -67,7 +67,7 @@ class Action(Frozen):
     within: Pointers = ()
     path: Pointers = ()
     expects: Kinds = ()
-    refuse: tuple[UnknownForm, ...] = ()
+    refuse: tuple[RefusedForm, ...] = ()
     of: str | None = None
     when: Whens = ()
     unless: Whens = ()

@@ -24,7 +24,7 @@ def proposed(action: Action, known: Known) -> tuple[ProposedAction, ...]:
     """The edits, each a member that is there and says something else; null says nothing, and is not taken away.
 
     Where the files are not known the first place is told, for a person. Raises CheckpointError("config_shape") for a form
-    whose meaning to the engine is not known.
+    whose meaning to the engine is not known, or that an edit would harm: then it knows the `argument` that is given instead.
     """
     if action.of is not None:
         edits = action.edits if known.allow(action) else ()
@@ -66,7 +66,7 @@ def _changes(action: Action, member: Place, at: Place, known: Known) -> bool:
     for refusal in action.refuse:
         if known.allow(refusal, at):
             says = _PLACE.sub(lambda match: _shown(at.to(match[1]), documents), refusal.says)
-            raise _unclear(member.file, says)
+            raise _unclear(member.file, says, refusal.instead)
     if before is not _ABSENT and (key := personal_within(before)) is not None:
         raise _unclear(member.file, f"holds {brief(key, 60)} within {member.steps[-1]}")
     return True
@@ -97,7 +97,9 @@ def _shown(place: Place, documents: Documents) -> str:
     return brief(text_of(value_at(place, documents)) or "", 60)
 
 
-def _unclear(file: str, form: str) -> CheckpointError:
+def _unclear(file: str, form: str, instead: str | None = None) -> CheckpointError:
+    if instead is not None:
+        return CheckpointError("config_shape", f"{file} {form}, so nothing is edited", argument=instead)
     return CheckpointError(
         "config_shape",
         f"{file} {form}; what the engine makes of that is not known here, so nothing is edited",

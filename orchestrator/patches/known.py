@@ -40,7 +40,8 @@ class Known:
     """What is known of a launch: None, False or empty where nobody said.
 
     Of the host: `kind` and `version` of the engine, `compute_cap` of its cards, how many `gpus` there are. Of the command:
-    `arguments` (names with underscores). Of the checkpoint: the kind of `attention`, `documents`, which are its config files.
+    `arguments` (names with underscores). Of the checkpoint: the kind of `attention`, `documents`, which are its config files,
+    and the `cache_type` that they alone come to, where the engine's way with them is known.
     `engine` is the engine's configuration, as printed or, before that, as far as it can be foreseen. `groups` is what a
     pattern read out of the failure. Of the end: `idle_seconds` is how long the log has been silent; `ended`: the processes
     are known to be gone; `served`: the server is known to have come up, so that clients may have written since.
@@ -52,6 +53,7 @@ class Known:
     gpus: int | None = None
     arguments: Mapping[str, str] | None = None
     attention: str | None = None
+    cache_type: str | None = None
     documents: Documents | None = None
     engine: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class Known:
         return (
             self.fit(when)
             and (not when.attention or fits(self.attention, when.attention))
+            and (not when.cache_type or fits(self.cache_type, when.cache_type))
             and members_fit(when.config, self.documents, at)
             and (when.holds is None or bool(formula.evaluate(when.holds, self.number)))
         )

@@ -30,7 +30,8 @@ class When(OfEngines):
     pointer into config.json, "hf_quant_config.json#/producer/name" one into another file, "./quant_method" one from where
     a config edit is made. A value fits a shell pattern (upper and lower case are one) by its text, or by the word object
     or list; "!x" is anything but x, nothing too; null is nothing, or null itself. A kind of engine has a key of its own, for
-    the versions of it (vllm: ">=0.14,<0.18"): no other engine fits.
+    the versions of it (vllm: ">=0.14,<0.18"): no other engine fits. `cache_type` is what the config files alone make the
+    engine store its KV cache as, whatever an option or a log says: "auto" is the model's own dtype.
     """
 
     arguments: Settings = Field(default_factory=dict)
@@ -38,6 +39,7 @@ class When(OfEngines):
     compute_cap: Words = ()
     gpus: Specifier | None = None
     attention: Words = ()
+    cache_type: Words = ()
     config: Members = Field(default_factory=dict)
     holds: Formula | None = None
 
@@ -52,13 +54,15 @@ Whens = Annotated[
 """Circumstances, one of which must hold as a whole."""
 
 
-class UnknownForm(Frozen):
-    """A form of a config file of which nobody knows what an edit would do: it `says` what is there, and nothing is
-    edited. {PLACE} in it is the value there."""
+class RefusedForm(Frozen):
+    """A form of a config file in which nothing is edited, because nobody knows what that would do: it `says` what is there.
+    {PLACE} in it is the value there. Where it is known that an edit would do harm, `instead` is what does what is wanted, as
+    an option of the engine (NAME=VALUE)."""
 
     when: Whens = ()
     unless: Whens = ()
     says: str
+    instead: str | None = None
 
 
 def members_fit(wanted: Members, documents: Documents | None, at: Place) -> bool:

@@ -28,12 +28,17 @@ def of_host(playbook: Playbook, survey: Survey, version: str | None) -> Known:
 def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Known:
     """With these options; before the files are there the playbook's figures speak for them, as far as they say something."""
     configs = survey.checkpoint.configs
-    stated = options.kv_dtype or (version if CONFIG in configs else playbook.figures.kv_cache)
+    declared = cache_type(playbook, configs, version)
+    # of an unknown version only "auto" is what every release makes of them
+    stated = options.kv_dtype or (
+        version or declared == "auto" if CONFIG in configs else playbook.figures.kv_cache
+    )
     return replace(
         of_host(playbook, survey, version),
         engine={options.kv_dtype_setting: kv_dtype(playbook, configs, version, options)} if stated else {},
         arguments=options.texts,
         attention=attention(playbook, configs),
+        cache_type=declared,
         documents=documents(configs) if CONFIG in configs else None,
     )
 
@@ -45,6 +50,12 @@ def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | No
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
     return playbook.kind.cache_type.declared(documents(configs), version) if version else "auto"
+
+
+def cache_type(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:
+    """What the config files alone make the KV cache; None where they are not there, or nobody knows this engine's way."""
+    kind = playbook.kind.cache_type
+    return kind.declared(documents(configs), version) if CONFIG in configs and kind.members else None
 
 
 def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:

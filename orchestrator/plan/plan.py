@@ -12,7 +12,7 @@ from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.plan import caveats, code, missing, outlook, preflight, resolve
+from orchestrator.plan import by_name, caveats, code, missing, outlook, preflight, resolve
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.known import of_host, of_launch
@@ -41,7 +41,10 @@ class Plan:
     """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
     changes: tuple[Change, ...]
     skipped: tuple[Change, ...]
-    warnings: tuple[str, ...]
+    by_name: tuple[str, ...]
+    """What is to be known of patches that are asked for by name."""
+    caveats: tuple[str, ...]
+    """What may spoil the launch."""
     lacking: Mapping[str, str]
     """The consents that are missing, each with what asks for it."""
     trusted: ConsentRecord | None
@@ -51,6 +54,10 @@ class Plan:
     """What was chosen for a model without a playbook, and why."""
     launch_kind: str = registry.USUAL.name
     """How the engine is started and held (`on_host/kinds/`)."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return (*self.caveats, *self.by_name)
 
     @property
     def missing_consents(self) -> tuple[str, ...]:
@@ -145,7 +152,13 @@ def make_plan(
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
-        warnings=(
+        by_name=by_name.remarks(
+            wishes,
+            of_launch(playbook, survey, version, standing),
+            playbook.kind,
+            {change.patch.id for change in wanted},
+        ),
+        caveats=(
             *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
             *caveats.warnings(survey, version, options),
             *caveats.passed_over(resolve.overruled(playbook, survey).values()),

@@ -63,6 +63,7 @@ def may_be(window: When, known: Known) -> bool:
         "compute_cap": known.compute_cap is None,
         "gpus": known.gpus is None,
         "attention": known.attention is None,
+        "cache_type": known.cache_type is None,
         "config": known.documents is None,
     }
     open_ = [name for name, lacks in lacking.items() if lacks and name in window.model_fields_set]
@@ -83,6 +84,8 @@ def _as_here(window: When, known: Known, engine: str) -> Iterator[str]:
         yield f"{known.gpus} GPUs"
     if window.attention:
         yield f"{known.attention} attention"
+    if window.cache_type:
+        yield f"KV cache {known.cache_type} by the checkpoint"
     for name in window.engine:
         yield f"{name} {known.engine.get(name)}"
     for name in window.arguments:

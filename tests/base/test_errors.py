@@ -20,8 +20,6 @@ KINDS = {
     name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, DeployError)
 }
 WITHOUT = {
-    ("checkpoint/edits.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
-    ("patches/config_edits.py", "config_shape"): "pure: reading.py adds the folder and what to look at",
     ("base/yaml_file.py", "code"): "load_model adds the command that opens the file at the line",
     ("hosts/quoting.py", "host_command"): "playbook and options refuse a NUL before it comes so far",
     (

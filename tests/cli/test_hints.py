@@ -49,6 +49,8 @@ ASKED = "tiny --host gpu7"
         (HostError("something", "x", program="facts"), None),
         (CheckpointError("config_missing", "x"), "deploy tiny --host gpu7"),
         (CheckpointError("config_missing", "x", program="config_files"), f"{TYPED} --model-dir DIR"),
+        (CheckpointError("config_shape", "x", argument="kv-cache-dtype=bfloat16"), "deploy tiny --host gpu7 --engine-arg kv-cache-dtype=bfloat16"),
+        (CheckpointError("config_shape", "x"), "deploy tiny --host gpu7"),
         (CheckpointError("something", "x"), "deploy tiny --host gpu7"),
         (UnknownFailure("unknown_cause", "x"), "deploy logs tiny --host gpu7"),
         (UnknownFailure("unknown_cause", "x", verb="restart"), "deploy restart tiny --host gpu7"),
@@ -73,7 +75,7 @@ def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, 
         program, first = form.split()[:2]
         assert program == "deploy"
         assert first in COMMANDS or first in ("{asked}", "{verb}", "--help"), form
-        assert names(form) <= {"asked", "verb", "playbook", "fault"}
+        assert names(form) <= {"asked", "verb", "playbook", "fault", "argument"}
 
 
 def test_the_verbs_of_a_deployment() -> None:

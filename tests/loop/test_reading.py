@@ -105,3 +105,12 @@ def test_where_no_edit_can_be_planned_the_folder_is_named() -> None:
         raise CheckpointError("config_broken", "config.json is given twice")
     assert caught.value.message == f"gpu7: in {WHOLE.folder} config.json is given twice"
     assert caught.value.next_command == f"less {WHOLE.folder}/*config.json  # on gpu7"
+
+
+def test_where_an_option_does_it_instead_the_error_leads_to_that() -> None:
+    with pytest.raises(CheckpointError) as caught, reading().located(survey()):
+        raise CheckpointError("config_shape", "config.json has x", argument="kv-cache-dtype=bfloat16")
+    assert (caught.value.next_command, caught.value.known) == (
+        None,
+        {"argument": "kv-cache-dtype=bfloat16"},
+    )

@@ -78,6 +78,16 @@ def test_what_nobody_knows_the_meaning_of_is_refused(action: dict[str, Any], say
     assert refusal.value.code == "config_shape"
 
 
+def test_where_an_edit_is_known_to_do_harm_the_error_knows_what_is_given_instead() -> None:
+    harmful = {"says": "is of {/model_type}", "instead": "kv-cache-dtype=bfloat16"}
+    with pytest.raises(CheckpointError, match=r"^config\.json is of llama, so nothing is edited$") as refusal:
+        edits(path="/flag", op="remove", refuse=[harmful])
+    assert (refusal.value.code, refusal.value.known) == (
+        "config_shape",
+        {"argument": "kv-cache-dtype=bfloat16"},
+    )
+
+
 def test_a_form_is_refused_only_where_something_would_be_edited() -> None:
     assert edits(path="/missing", op="remove", refuse=[{"says": "is odd"}]) == []
     unknown = {"when": {"config": {"/model_type": "qwen*"}}, "says": "is odd"}

@@ -19,6 +19,7 @@ KNOWN = Known(
     arguments={"max_num_seqs": "256", "enforce_eager": "True"},
     groups={"size": "12"},
     attention="mla",
+    cache_type="auto",
     documents={"config.json": {"quant_method": "ModelOpt", "tied": False, "layers": [1], "gone": None}},
 )
 HOLDING: list[dict[str, Any]] = [
@@ -26,6 +27,7 @@ HOLDING: list[dict[str, Any]] = [
     {"compute_cap": ["9.*", "12.*"]},
     {"gpus": ">4"},
     {"attention": ["gqa", "mla"]},
+    {"cache_type": "auto"},
     {"engine": {"kv_cache_dtype": "fp8*"}},
     {"arguments": {"enforce_eager": True}},
     {"holds": "max_num_seqs > 128 and size == 12"},
@@ -51,7 +53,7 @@ def test_what_is_known_to_hold(when: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "when",
     [
-        {"vllm": ">=0.17"}, {"compute_cap": "9.*"}, {"gpus": "<8"}, {"attention": "gqa"}, {"engine": {"kv_cache_dtype": "auto"}},
+        {"vllm": ">=0.17"}, {"compute_cap": "9.*"}, {"gpus": "<8"}, {"attention": "gqa"}, {"cache_type": "fp8*"}, {"engine": {"kv_cache_dtype": "auto"}},
         {"arguments": {"max_model_len": "*"}}, {"holds": "missing > 1"}, {"config": {"/quant_method": "!modelopt"}},
         {"config": {"/gone": "*"}}, {"config": {"/quant_method": None}}, {"config": {"/tied": True}},
     ],

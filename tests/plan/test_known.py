@@ -28,6 +28,7 @@ PLAIN = replace(WHOLE, configs={"config.json": json.dumps({**CONFIG, "quantizati
         (WHOLE, None, "fp8", True, "fp8"),
         (WHOLE, "0.16.0", "auto", True, "fp8_e4m3"),
         (PLAIN, "0.16.0", None, True, "auto"),
+        (PLAIN, None, None, True, "auto"),  # whatever the version
         (NO_FILES, "0.16.0", None, True, "fp8_e4m3"),
         (NO_FILES, "0.16.0", None, False, None),
     ],
@@ -53,7 +54,9 @@ def test_files_facts_and_options() -> None:
     )
     assert known.arguments is not None and known.arguments["max_model_len"] == "131072"
     assert known.documents is not None and known.documents["config.json"]["model_type"] == "kimi_k25"
-    assert of_launch(KIMI, survey(checkpoint=NO_FILES), None, resolve.standing(KIMI, found)).documents is None
+    assert known.cache_type == "fp8_e4m3"
+    nothing = of_launch(KIMI, survey(checkpoint=NO_FILES), None, resolve.standing(KIMI, found))
+    assert (nothing.documents, nothing.cache_type) == (None, None)
 
 
 def test_what_the_host_says_is_known_of_whatever_is_launched_there() -> None:

@@ -87,6 +87,7 @@ def test_what_the_catalogue_predicts_and_where() -> None:
         (VLLM, "vLLM 0.16.0"),
         ({"gpus": ">4", "compute_cap": "12.*"}, "compute capability 12.0, 8 GPUs"),
         ({"attention": ["mla", "gqa"]}, "mla attention"),
+        ({"cache_type": "fp8*"}, "KV cache fp8_e4m3 by the checkpoint"),
         ({"arguments": {"tool_call_parser": "kimi*"}}, "--tool-call-parser kimi_k2"),
         ({"engine": {"kv_cache_dtype": "fp8*"}}, "kv_cache_dtype fp8_e4m3"),
         ({"config": {"/quantization_config/quant_algo": "nvfp4", "/rope_scaling": None}}, "/quantization_config/quant_algo is NVFP4, /rope_scaling is not there"),
@@ -108,6 +109,7 @@ def test_any_window_is_judged_over_facts_config_and_options(window: dict[str, An
         {**VLLM, "compute_cap": "9.*"},
         {"gpus": ">8"},
         {"attention": "gqa"},
+        {"cache_type": "auto"},
         {"arguments": {"enforce_eager": "True"}},
         {"engine": {"kv_cache_dtype": "auto"}},
         {"engine": {"dtype": "*"}},  # what only a running engine tells
@@ -129,6 +131,7 @@ def test_outside_it_nothing_is_predicted(window: dict[str, Any] | None) -> None:
         ({"gpus": ">0"}, survey(gpus=Unknown("no_answer", "x"))),
         ({"config": {"/rope_scaling": None}}, survey(checkpoint=NO_FILES)),
         ({"engine": {"kv_cache_dtype": "*"}}, survey(version=None)),
+        ({"cache_type": "*"}, survey(checkpoint=NO_FILES)),
     ],
 )
 def test_what_is_not_known_is_not_certain_but_shown(window: dict[str, Any], found: Survey) -> None:

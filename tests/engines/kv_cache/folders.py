@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,15 @@ def everything() -> dict[str, dict[str, bytes]]:
     return {**published, **cases, **variants()}
 
 
+def write(where: Path, folders: Mapping[str, Mapping[str, bytes]]) -> list[str]:
+    """Each as a folder of its own; their paths."""
+    for folder, files in folders.items():
+        (where / folder).mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (where / folder / file).write_bytes(text)
+    return [str(where / folder) for folder in folders]
+
+
 def _indented(value: Any) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode()
 
@@ -66,7 +76,4 @@ def _one_line(value: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    for folder, files in everything().items():
-        (Path(sys.argv[1]) / folder).mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            (Path(sys.argv[1]) / folder / file).write_bytes(text)
+    write(Path(sys.argv[1]), everything())

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ from ruamel.yaml import YAML
 from orchestrator.checkpoint.edits import documents
 from orchestrator.engines.vllm.kv_cache import resolved
 from tests.engines.kv_cache.folders import everything, variants
+from tests.engines.kv_cache.real import NO_ENGINE, engine_answers
 
 HERE = Path(__file__).parent
 RELEASE, OLDER = "0.32.0", ("0.24.0", "0.19.1", "0.16.0")
@@ -56,20 +54,13 @@ def test_without_a_version_auto_is_what_every_release_says(name: str) -> None:
 
 @pytest.mark.engine
 @pytest.mark.timeout(600)
-@pytest.mark.skipif("DEPLOY_TEST_ENGINE" not in os.environ, reason="DEPLOY_TEST_ENGINE names no engine")
+@pytest.mark.skipif(NO_ENGINE, reason="DEPLOY_TEST_ENGINE names no engine")
 def test_the_table_is_what_the_engine_says(tmp_path: Path) -> None:
-    for name in ASKED:
-        (tmp_path / name).mkdir()
-        for file, text in FOLDERS[name].items():
-            (tmp_path / name / file).write_bytes(text)
-    folders = (str(tmp_path / name) for name in ASKED)
-    command = [os.environ["DEPLOY_TEST_ENGINE"], str(HERE / "oracle.py"), *folders]
-    answers = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path).stdout
-    rows = [json.loads(line) for line in answers.splitlines()]
+    rows = engine_answers(tmp_path, {name: FOLDERS[name] for name in ASKED})
     if rows[0]["release"] != RELEASE:
         pytest.skip(f"the table is of {RELEASE}, the engine is {rows[0]['release']}")
     keys = ("dtype", "method", "mla")
-    said = {row["folder"]: {key: row[key] for key in keys if row.get(key)} for row in rows}
-    assert said == {
+    answers = {row["folder"]: {key: row[key] for key in keys if row.get(key)} for row in rows}
+    assert answers == {
         name: {key: EXPECTED[name][key] for key in keys if key in EXPECTED[name]} for name in ASKED
     }
