@@ -55,11 +55,27 @@ class CacheLayers:
         return self.kind in _ALWAYS or (self.kind == "window" and (self.tokens or 0) >= context)
 
 
+Attention = Literal["mla", "sparse-mla", "gqa", "hybrid", "sliding", "other"]
+
+
 @dataclass(frozen=True)
 class KvCache:
     """All layers that keep something; none for a model that keeps nothing, such as an encoder that embeds."""
 
     layers: tuple[CacheLayers, ...]
+
+    @property
+    def attention(self) -> Attention:
+        """The model's kind of attention, as patches ask for it: "hybrid" has states, "sliding" windows or chunks beside
+        keys and values by head ("gqa"); "other" keeps nothing."""
+        kinds = {layers.kind for layers in self.layers}
+        if "state" in kinds:
+            return "hybrid"
+        if "mla" in kinds:
+            return "sparse-mla" if "indexer" in kinds else "mla"
+        if kinds & {"window", "chunk"}:
+            return "sliding"
+        return "gqa" if "full" in kinds else "other"
 
     def token_bytes(self, context: int) -> float:
         """Bytes that each further token takes, of a request of so many; windows that reach as far count."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from orchestrator.engines.kv_cache import BLOCK, KvCache
@@ -45,6 +45,10 @@ class Fit:
     optimistic_gib: float | None
     memory_gib: float | None
     utilisation: float
+    longest_by_dtype: Mapping[str, int | None] = field(default_factory=dict)
+    """`longest_context` with a KV cache of each of these dtypes ("bf16", "fp8"), where it was asked."""
+    ways: tuple[str, ...] = ()
+    """What would make the whole context fit, each by itself."""
 
     def as_json(self) -> dict[str, Any]:
         weights = self.weights_gib_per_gpu
@@ -55,6 +59,8 @@ class Fit:
             "weights_gib_per_gpu": None if weights is None else round(weights, 2),
             "kv_bytes_per_token": self.kv_bytes_per_token,
             "kv_gib_per_request": None if self.needed_gib is None else round(self.needed_gib, 2),
+            "max_model_len_by_kv_dtype": dict(self.longest_by_dtype),
+            "would_fit": list(self.ways),
         }
 
 

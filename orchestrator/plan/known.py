@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.options import Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches.known import Known
@@ -37,7 +37,7 @@ def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: 
         of_host(playbook, survey, version),
         engine={options.kv_dtype_setting: kv_dtype(playbook, configs, version, options)} if stated else {},
         arguments=options.texts,
-        attention=attention(playbook, configs),
+        attention=attention(playbook, configs, version),
         cache_type=declared,
         documents=documents(configs) if CONFIG in configs else None,
     )
@@ -58,8 +58,9 @@ def cache_type(playbook: Playbook, configs: Mapping[str, bytes], version: str | 
     return kind.declared(documents(configs), version) if CONFIG in configs and kind.members else None
 
 
-def attention(playbook: Playbook, configs: Mapping[str, bytes]) -> str | None:
-    """The kind of attention, from config.json or else from the playbook's figures."""
+def attention(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:
+    """The kind of attention, as the engine reads config.json, or else by the playbook's figures."""
     if CONFIG in configs:
-        return architecture.read(json.loads(configs[CONFIG])).attention
+        cache = playbook.kind.kv_cache(CacheQuestion(json.loads(configs[CONFIG]), version, "auto"))
+        return None if cache is None else cache.attention
     return "mla" if playbook.figures.kv_lora_rank else None

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from orchestrator.engines import sizing
-from orchestrator.engines.kv_cache import CacheLayers, CacheQuestion, KvCache
 from orchestrator.engines.options import Options
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
-from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import propose
 from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, with_edits
+from orchestrator.plan.fitting import Fitting
 from orchestrator.plan.known import kv_dtype, of_launch
-from orchestrator.playbook.playbook import Figures, Playbook
+from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
 if TYPE_CHECKING:
@@ -79,18 +77,7 @@ def fit(
     deciding = playbook.kind.cache_type.members
     if any(edit.path.rpartition("/")[2] in deciding for change in changes for edit in change.pending):
         dtype = "auto"
-    memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in survey.facts.cards])
-    return sizing.fit(
-        memory_gib=memory_gib,
-        weights_bytes=survey.checkpoint.weights_bytes or playbook.figures.weights_bytes,
-        cache=_cache(playbook, survey, configs, version, dtype, options, memory_gib),
-        context=options.context,
-        utilisation=options.memory_share(version),
-        gpus=options.ranks,
-        replicated_bytes=playbook.figures.replicated_bytes,
-        context_parallel=options.context_parallel,
-        overhead=options.overhead(version),
-    )
+    return Fitting(playbook, survey, version, options, configs, dtype, bool(changes)).judged()
 
 
 def gpu_shortage(
@@ -125,27 +112,3 @@ def gpu_shortage(
         return short
     fits = fit(playbook, survey, version, resolve.standing(playbook, survey, share=short.lower))
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short
-
-
-def _cache(
-    playbook: Playbook, survey: Survey, configs: Mapping[str, bytes], version: str | None, dtype: str,
-    options: Options, memory_gib: float | None,
-) -> KvCache | None:  # fmt: skip
-    if CONFIG not in configs:
-        return _figured_cache(playbook.figures, 1 if dtype.startswith("fp8") else 2, options.tensor)
-    question = CacheQuestion(
-        json.loads(configs[CONFIG]), version, dtype, options.tensor, survey.facts.compute_cap,
-        survey.facts.cards[0].name if survey.facts.cards else None, memory_gib, options.step_tokens,
-    )  # fmt: skip
-    return playbook.kind.kv_cache(question)
-
-
-def _figured_cache(figures: Figures, bytes_each: int, tensor: int) -> KvCache | None:
-    """Of a playbook's figures: they know models whose layers are alike."""
-    if figures.layers and figures.kv_lora_rank and figures.qk_rope_head_dim:
-        size = figures.kv_lora_rank + figures.qk_rope_head_dim
-        return KvCache((CacheLayers("mla", figures.layers, size * bytes_each, 1, size),))
-    if figures.layers and figures.kv_heads and figures.head_dim:
-        heads, size = max(1, figures.kv_heads // tensor), figures.head_dim
-        return KvCache((CacheLayers("full", figures.layers, 2 * heads * size * bytes_each, heads, size),))
-    return None

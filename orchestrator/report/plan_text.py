@@ -29,6 +29,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
     """
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
+    if plan.fit.ways:
+        lines += wrap("  would fit  ", "; ".join(plan.fit.ways))
     for choice in plan.choices:
         value = "left out" if choice.value is None else choice.value
         label = "gamble" if choice.gamble else "chosen"

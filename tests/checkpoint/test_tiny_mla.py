@@ -7,9 +7,10 @@ from pathlib import Path
 
 import safetensors
 
-from orchestrator.checkpoint.architecture import read
 from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.vllm.kv_cache import resolved
+from orchestrator.engines.vllm.sizing.cost import kv_cache
 from tests import tiny_mla
 from tests.kv_edits import plan_edits
 
@@ -29,7 +30,8 @@ def test_it_is_read_by_the_safetensors_library_as_its_index_says(tmp_path: Path)
 def test_it_is_mla_and_asks_for_an_fp8_kv_cache_until_patched(tmp_path: Path) -> None:
     folder = tiny_mla.make(tmp_path / "tiny")
     files = {name: (folder / name).read_bytes() for name in ("config.json", "hf_quant_config.json")}
-    assert read(json.loads(files["config.json"])).attention == "mla"
+    cache = kv_cache(CacheQuestion(json.loads(files["config.json"]), "0.16.0", "auto"))
+    assert cache is not None and cache.attention == "mla"
     assert resolved(documents(files), "0.16.0") == "fp8_e4m3"
     edits = plan_edits(files)
     assert [edit.file for edit in edits.edits] == ["config.json", "hf_quant_config.json"]

@@ -191,6 +191,8 @@ def test_what_of_a_judgement_is_told_to_programs() -> None:
         "weights_gib_per_gpu": 40.33,
         "kv_bytes_per_token": MIB,
         "kv_gib_per_request": 45.0,
+        "max_model_len_by_kv_dtype": {},
+        "would_fit": [],
     }
     assert card(4096, weights_bytes=None).as_json()["weights_gib_per_gpu"] is None
 

@@ -18,7 +18,6 @@ import safetensors
 from orchestrator.base import yaml_text
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.base.yaml_file import load_model
-from orchestrator.checkpoint import architecture
 from orchestrator.checkpoint.edits import documents, unified_diff
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import diagnose, diagnose_log
@@ -183,7 +182,6 @@ def described(data: bytes) -> None:
     if "config.json" not in found.configs:
         return
     shape = json.loads(found.configs["config.json"])
-    architecture.read(shape)
     for dtype in ("auto", "fp8_e4m3"):
         cache = cost.kv_cache(CacheQuestion(shape, "0.32.0", dtype, 8, "9.0"))
         sizing.fit(

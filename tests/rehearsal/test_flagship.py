@@ -7,9 +7,10 @@ from pathlib import Path
 
 import safetensors
 
-from orchestrator.checkpoint.architecture import read
 from orchestrator.checkpoint.edits import documents
+from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.vllm.kv_cache import resolved
+from orchestrator.engines.vllm.sizing.cost import kv_cache
 from orchestrator.on_host.programs import verify
 from orchestrator.rehearsal import flagship
 from tests.kv_edits import plan_edits
@@ -34,7 +35,8 @@ def test_its_configs_are_written_and_patched_as_the_real_ones(tmp_path: Path) ->
     files = {name: (folder / name).read_bytes() for name in ("config.json", "hf_quant_config.json")}
     config = json.loads(files["config.json"])
     assert files["config.json"].decode() == json.dumps(config, indent=4, sort_keys=True)
-    assert read(config).attention == "mla"
+    cache = kv_cache(CacheQuestion(config, "0.16.0", "auto"))
+    assert cache is not None and cache.attention == "mla"
     assert resolved(documents(files), "0.16.0") == "fp8_e4m3"
     edits = plan_edits(files)
     assert [edit.file for edit in edits.edits] == ["config.json", "hf_quant_config.json"]

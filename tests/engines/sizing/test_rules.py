@@ -183,3 +183,22 @@ def test_ranks_that_share_a_context_share_a_latent() -> None:
     cache = ask(DEEPSEEK, tensor=8)
     assert cache is not None
     assert cache.request_bytes(131_072, 8) == 131_072 // 8 * 70_272
+
+
+@pytest.mark.parametrize(
+    ("config", "attention"),
+    [
+        (LLAMA, "gqa"),
+        ({**LLAMA, "kv_lora_rank": 512}, "gqa"),
+        (DEEPSEEK, "mla"),
+        ({"model_type": "kimi_k25", "text_config": DEEPSEEK}, "mla"),
+        (GLM, "sparse-mla"),
+        (NEMOTRON, "hybrid"),
+        (WINDOWS, "sliding"),
+        ({**LLAMA, "model_type": "bert"}, "other"),
+    ],
+)
+def test_the_kind_of_attention_that_patches_ask_for(config: dict[str, Any], attention: str) -> None:
+    cache = ask(config)
+    assert cache is not None
+    assert cache.attention == attention

@@ -1,0 +1,101 @@
+"""Does a launch fit into the smallest GPU, and what else would?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.engines import sizing
+from orchestrator.engines.kv_cache import CacheLayers, CacheQuestion, KvCache
+from orchestrator.engines.options import Options
+from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.playbook.playbook import Figures, Playbook
+from orchestrator.survey.survey import Survey
+
+_DTYPES = {"bf16": "bfloat16", "fp8": "fp8"}
+_MOST_RANKS = 64
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What of a launch decides; `dtype` is what its KV cache is stored as, `configs` are the files as they will be.
+    `settled`: changes for a failure were made, so that another dtype is none to offer."""
+
+    playbook: Playbook
+    survey: Survey
+    version: str | None
+    options: Options
+    configs: Mapping[str, bytes]
+    dtype: str
+    settled: bool = False
+
+    def judged(self) -> sizing.Fit:
+        """The judgement, with the longest context of each usual dtype and what would make it fit where it does not."""
+        fit = self._fit(self.dtype)
+        if fit.verdict == "unknown":
+            return fit
+        longest = {name: self._fit(dtype).longest_context for name, dtype in _DTYPES.items()}
+        ways = tuple(self._ways(fit)) if fit.verdict != "fits" else ()
+        return replace(fit, longest_by_dtype=longest, ways=ways)
+
+    def _fit(
+        self, dtype: str, *, tensor: int | None = None, context_parallel: int | None = None
+    ) -> sizing.Fit:
+        options, facts, figures = self.options, self.survey.facts, self.playbook.figures
+        memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in facts.cards])
+        ranks = options.ranks if tensor is None else options.ranks // options.tensor * tensor
+        return sizing.fit(
+            memory_gib=memory_gib,
+            weights_bytes=self.survey.checkpoint.weights_bytes or figures.weights_bytes,
+            cache=self._cache(dtype, tensor or options.tensor, memory_gib),
+            context=options.context,
+            utilisation=options.memory_share(self.version),
+            gpus=ranks,
+            replicated_bytes=figures.replicated_bytes,
+            context_parallel=context_parallel or options.context_parallel,
+            overhead=options.overhead(self.version),
+        )
+
+    def _cache(self, dtype: str, tensor: int, memory_gib: float | None) -> KvCache | None:
+        if CONFIG not in self.configs:
+            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor)
+        facts = self.survey.facts
+        question = CacheQuestion(
+            json.loads(self.configs[CONFIG]), self.version, dtype, tensor, facts.compute_cap,
+            facts.cards[0].name if facts.cards else None, memory_gib, self.options.step_tokens,
+        )  # fmt: skip
+        return self.playbook.kind.kv_cache(question)
+
+    def _ways(self, fit: sizing.Fit) -> Iterator[str]:
+        """One change each that makes the whole context fit; whether the engine takes it on this card is not asked here."""
+        if fit.longest_context:
+            yield f"context {fit.longest_context}"
+        if not self.settled and self._fit("fp8").verdict == "fits":
+            yield "a KV cache in FP8"
+        tensor = self.options.tensor
+        for ranks in (size for size in range(2, tensor + 1) if tensor % size == 0):
+            if self._shares_context and self._fit(self.dtype, context_parallel=ranks).verdict == "fits":
+                yield f"decode context parallel {ranks}"
+                break
+        while (tensor := tensor * 2) <= _MOST_RANKS:
+            if self._fit(self.dtype, tensor=tensor).verdict == "fits":
+                yield f"tensor parallel {tensor}"
+                break
+
+    @property
+    def _shares_context(self) -> bool:
+        """A latent lies on every rank in full, so that ranks can share a request's tokens instead."""
+        cache = self._cache(self.dtype, self.options.tensor, None)
+        return cache is not None and cache.attention in ("mla", "sparse-mla")
+
+
+def _figured(figures: Figures, bytes_each: int, tensor: int) -> KvCache | None:
+    """Of a playbook's figures: they know models whose layers are alike."""
+    if figures.layers and figures.kv_lora_rank and figures.qk_rope_head_dim:
+        size = figures.kv_lora_rank + figures.qk_rope_head_dim
+        return KvCache((CacheLayers("mla", figures.layers, size * bytes_each, 1, size),))
+    if figures.layers and figures.kv_heads and figures.head_dim:
+        heads, size = max(1, figures.kv_heads // tensor), figures.head_dim
+        return KvCache((CacheLayers("full", figures.layers, 2 * heads * size * bytes_each, heads, size),))
+    return None
