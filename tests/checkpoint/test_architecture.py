@@ -23,5 +23,7 @@ TEXT = {"num_attention_heads": 64, "max_position_embeddings": 262144}
         ({}, None, None),
     ],
 )
-def test_heads_and_the_longest_request(config: dict[str, Any], heads: int | None, longest: int | None) -> None:
+def test_heads_and_the_longest_request(
+    config: dict[str, Any], heads: int | None, longest: int | None
+) -> None:
     assert read(config) == Architecture(heads, longest)

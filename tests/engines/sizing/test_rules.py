@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +101,38 @@ def test_bytes_a_token(config: dict[str, Any], dtype: str, tensor: int, expected
 )
 def test_what_is_not_understood_is_not_known(config: dict[str, Any]) -> None:
     assert ask(config) is None
+
+
+WORDS: tuple[Any, ...] = (
+    None,
+    -1,
+    0,
+    "x",
+    [],
+    {},
+    10**30,
+    True,
+    [[]],
+    [{}],
+    0.5,
+    "M*",
+    [0] * 200,
+    ["x"] * 200,
+)
+PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", PUBLISHED[::4], ids=lambda path: path.stem)
+def test_whatever_stands_in_a_config_is_sized_or_not_known_and_never_nothing(path: Path) -> None:
+    config = json.loads(path.read_text())
+    part = config.get("text_config", config)
+    for key in list(part):
+        there = part[key]
+        for part[key] in WORDS:
+            cache = ask(config, tensor=2)
+            assert cache is None or all(layers.count > 0 < layers.each for layers in cache.layers)
+            assert cache is None or not cache.layers or cache.request_bytes(8192) != 0
+        part[key] = there
 
 
 def test_a_dtype_that_keeps_scales_of_its_own_is_not_known() -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from orchestrator.engines.kv_cache import CacheQuestion, KvCache
 from orchestrator.engines.vllm.sizing import classes, heads
 from orchestrator.engines.vllm.sizing.families import FAMILIES
+from orchestrator.engines.vllm.sizing.latent import deepseek_v4
+from orchestrator.engines.vllm.sizing.packed import PackedCache
 from orchestrator.engines.vllm.sizing.request import VllmCache
 from orchestrator.engines.vllm.sizing.shape import NotKnown, read
 
@@ -30,6 +32,10 @@ def kv_cache(question: CacheQuestion) -> KvCache | None:
     try:
         # 0.24.0 counts one step; a newer release schedules the next one before the last is done.
         steps = 1 if not shape.at_least("0.24.1") else 2
-        return VllmCache(family(shape), steps * shape.step_tokens, shape.model_type)
+        layers = tuple(kind for kind in family(shape) if kind.count)
+        in_flight = steps * shape.step_tokens
+        if family is deepseek_v4:
+            return PackedCache(layers, in_flight if shape.at_least("0.32") else None)
+        return VllmCache(layers, in_flight, shape.model_type)
     except NotKnown:
         return None

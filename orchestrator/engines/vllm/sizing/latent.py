@@ -72,8 +72,8 @@ def _indexers(shape: ModelShape) -> int:
     if every is not None:
         first = 2 if offset is None else offset
         return sum(max(index - first + 1, 0) % max(every, 1) == 0 for index in range(count))
-    kinds = shape.names("indexer_types", count) or []
-    if any(kind not in ("full", "shared") for kind in kinds):
+    kinds = shape.names("indexer_types", count)
+    if kinds is None or any(kind not in ("full", "shared") for kind in kinds):
         raise NotKnown("indexer_types")
     return kinds.count("full")
 
@@ -85,9 +85,7 @@ def deepseek_v4(shape: ModelShape) -> Layers:
     """
     count, window, size = shape.layers, shape.needed("sliding_window"), shape.needed("head_dim")
     dtype = shape.question.dtype
-    if not (
-        is_fp8(dtype) or dtype == "fp8_ds_mla" or (shape.at_least("0.32") and dtype in ("auto", "bfloat16"))
-    ):
+    if not (is_fp8(dtype) or dtype == "fp8_ds_mla" or (shape.at_least("0.32") and dtype == "auto")):
         raise NotKnown(dtype)
     if (shape.question.compute_cap or "9.0").partition(".")[0] not in ("9", "10"):
         raise NotKnown("compute capability")
@@ -95,25 +93,24 @@ def deepseek_v4(shape: ModelShape) -> Layers:
     if not ratios or any(ratio not in (0, 1, 4, 128) for ratio in ratios):
         raise NotKnown("compress_ratios")
     few, many = ratios.count(4), ratios.count(128)
-    return tuple(
-        layers
-        for layers in (
-            CacheLayers("indexer", few, INDEXER / 4, 1, INDEXER),
-            CacheLayers("mla", few, _PACKED_V4 / 4, 1, size),
-            CacheLayers("mla", many, _PACKED_V4 / 128, 1, size),
-            CacheLayers("window", count, _PACKED_V4, 1, size, window),
-            CacheLayers("window", few, 4 * size, 1, size, 8),
-            CacheLayers("window", few, 16 * size, 1, 4 * size, 8),
-            CacheLayers("window", many, 8 * size, 1, 2 * size, 128),
-        )
-        if layers.count
+    return (
+        CacheLayers("indexer", few, INDEXER / 4, 1, INDEXER),
+        CacheLayers("mla", few, _PACKED_V4 / 4, 1, size),
+        CacheLayers("mla", many, _PACKED_V4 / 128, 1, size),
+        CacheLayers("window", count, _PACKED_V4, 1, size, window),
+        CacheLayers("window", few, 4 * size, 1, size, 8),
+        CacheLayers("window", few, 16 * size, 1, 4 * size, 8),
+        CacheLayers("window", many, 8 * size, 1, 2 * size, 128),
     )
 
 
 def minimax_m3(shape: ModelShape) -> Layers:
     """Keys and values by head, and in sparse layers an index key of bfloat16 on every rank."""
     sparse = ModelShape(shape.mapping("sparse_attention_config"), shape.model_type, shape.question)
-    indexers = sum(bool(flag) for flag in sparse.names("sparse_attention_freq", shape.layers) or [])
+    flags = sparse.names("sparse_attention_freq", shape.layers)
+    if flags is None or any(flag not in (0, 1) for flag in flags):
+        raise NotKnown("sparse_attention_freq")
+    indexers = flags.count(1)
     size = sparse.needed("sparse_index_dim")
     return (
         shape.attention("full", shape.layers),

@@ -30,8 +30,6 @@ class VllmCache(KvCache):
     def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
         if not self.layers:
             return 0
-        if any(layers.each != int(layers.each) for layers in self.layers):
-            return None  # DeepSeek-V4's pages are packed by a plan of their own
         share = math.ceil(context / context_parallel)
         if all(layers.kind in ("full", "mla", "indexer") for layers in self.layers):
             return (

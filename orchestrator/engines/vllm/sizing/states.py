@@ -87,9 +87,7 @@ def kimi_linear(shape: ModelShape) -> Layers:
 def _split(shape: ModelShape, kinds: list[str], full: str, state: str, each: int) -> Layers:
     if not kinds or any(kind not in (full, state) for kind in kinds):
         raise NotKnown("kinds of layers")
-    kept, states = kinds.count(full), kinds.count(state)
-    layers = (shape.attention("full", kept),) if kept else ()
-    return (*layers, CacheLayers("state", states, each)) if states else layers
+    return shape.attention("full", kinds.count(full)), CacheLayers("state", kinds.count(state), each)
 
 
 def _shared(shape: ModelShape, size: int) -> int:

@@ -48,7 +48,7 @@ def mixed(shape: ModelShape, kinds: Sequence[Any], more: int = 0) -> Layers:
     """`more`: by how many tokens the class's windows are longer than the config's."""
     sliding = _counted(kinds)
     full = len(kinds) - sliding
-    layers: Layers = (shape.attention("full", full),) if full else ()
+    layers: Layers = (shape.attention("full", full),)
     if sliding:
         layers += (shape.attention("window", sliding, tokens=shape.needed("sliding_window") + more),)
     return layers
@@ -84,7 +84,7 @@ def gemma4(shape: ModelShape) -> Layers:
     heads = shape.count("num_global_key_value_heads") if shape.part.get("attention_k_eq_v") else None
     full = shape.attention("full", len(kinds) - sliding, kv_heads=heads, size=shape.count("global_head_dim"))
     window = shape.attention("window", sliding, tokens=shape.needed("sliding_window"))
-    return tuple(layers for layers in (full, window) if layers.count)
+    return full, window
 
 
 def llama4(shape: ModelShape) -> Layers:
@@ -95,8 +95,7 @@ def llama4(shape: ModelShape) -> Layers:
         interval = shape.count("no_rope_layer_interval") or 4
         rope = [int((index + 1) % interval != 0) for index in range(count)]
     chunked = sum(bool(flag) for flag in rope) if chunk else 0
-    full = shape.attention("full", count - chunked)
-    return (full, shape.attention("chunk", chunked, tokens=chunk)) if chunked else (full,)
+    return shape.attention("full", count - chunked), shape.attention("chunk", chunked, tokens=chunk)
 
 
 def mimo_v2(shape: ModelShape) -> Layers:
@@ -105,7 +104,9 @@ def mimo_v2(shape: ModelShape) -> Layers:
     0.19.1 and older pad the values; the cache's dtype reaches the layers in 0.32 and not yet in 0.24.0.
     """
     pattern = shape.names("hybrid_layer_pattern", shape.layers) or _unknown("hybrid_layer_pattern")
-    sliding = sum(flag == 1 for flag in pattern)
+    if any(flag not in (0, 1) for flag in pattern):
+        raise NotKnown("hybrid_layer_pattern")
+    sliding = pattern.count(1)
     padded = not shape.at_least("0.19.2")
     dtype = shape.question.dtype if shape.at_least("0.32") else "auto"
     if shape.at_least("0.19.2") and not shape.at_least("0.24"):
