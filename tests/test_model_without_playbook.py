@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import stand_in
 from tests.deploy import Deploy, Left
 from tests.deployments import REPOSITORY, Case
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 
 NAME = "deploy-tests--tiny-mla"
 
@@ -107,6 +110,30 @@ def test_a_consent_is_asked_for_code_of_the_repository(model: Model, repositorie
     assert "--consent trust-remote-code" in left.err
 
 
+@pytest.fixture
+def bare_server(engine: stand_in.StandIn, tmp_path: Path) -> Iterator[Sshd]:
+    """A host whose `python3` has no engine; an environment in its home folder has one."""
+    first = tmp_path / "first"
+    first.mkdir()
+    (first / "python3").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
+    running = launch_sshd(Settings(environment={"PATH": f"{first}:{engine.path}"}))
+    (running.home / "ml-env").symlink_to(Path(engine.python).parents[1])
+    yield running
+    end_sshd(running)
+
+
+def test_the_engine_is_taken_where_the_host_has_one(model: Model, bare_server: Sshd) -> None:
+    model.deploy.server = bare_server
+    model.options = model.options[2:]  # which named the interpreter
+    plan = planned(model("plan", "MODEL", "--json"))
+    (choice,) = [choice for choice in plan["choices"] if choice["key"] == "engine.python"]
+    assert choice["value"] == plan["engine"]["python"] == plan["command"][0]
+    assert "vLLM 0.16.0 is there" in choice["reason"]
+    assert plan["refusals"] == []
+    named = planned(model("plan", "MODEL", "--json", "--set", "engine.python=python3"))
+    assert [refusal["code"] for refusal in named["refusals"]] == ["no_engine"]
+
+
 def test_it_is_planned_for_cards_by_name(model: Model) -> None:
     environment = {**model.deploy.whole_environment}
     done = subprocess.run(
@@ -120,3 +147,12 @@ def test_it_is_planned_for_cards_by_name(model: Model) -> None:
     plan = json.loads(done.stdout)
     assert {"parallel.tensor", "context"} <= {choice["key"] for choice in plan["choices"]}
     assert plan["predictions"][0]["patch"] == "fp8-kv-mla"
+
+
+def test_a_playbook_is_written_for_cards_by_name(model: Model) -> None:
+    words = [*(sys.executable, "-m", "orchestrator.cli.main", "init", REPOSITORY), "--output", "-"]
+    cards = ["--gpu", "2xRTX PRO 6000", "--vllm", "0.16.0"]
+    environment = model.deploy.whole_environment
+    done = subprocess.run([*words, *cards], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "context: 512" in done.stdout

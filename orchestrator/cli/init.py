@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import complete
-from orchestrator.cli.options import SharedOptions, repairing_options, shared_options
+from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
 
 if TYPE_CHECKING:
-    from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
 
 
 @click.command(epilog="Example:  deploy init Qwen/Qwen3-8B --host 10.1.230.174")
-@shared_options
+@planning_options
 @repairing_options
 @click.option(
     "--output", "-o", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False), shell_complete=complete.files,
     help="where to write it; - is standard output; without it a file named after the model",
 )  # fmt: skip
-def init(options: SharedOptions, output: Path | None, **wishes: Any) -> int:
+def init(
+    options: SharedOptions, gpu: str | None, facts: str | None, output: Path | None, **wishes: Any
+) -> int:
     """Write the playbook by which a model of the Hub would be launched on a host.
 
     Each value that was chosen has its reason beside it. The file is yours from then on: deploy it by its path, or
-    put it into ~/.config/deploy/playbooks.
+    put it into ~/.config/deploy/playbooks. Needs no host where --gpu names the cards, or --facts a file.
     """
     from orchestrator.base.errors import UsageError
-    from orchestrator.cli.session import on_each_host
+    from orchestrator.cli.offline import looking
     from orchestrator.models.identity import is_model
 
     if not is_model(options.playbook):
@@ -43,21 +44,21 @@ def init(options: SharedOptions, output: Path | None, **wishes: Any) -> int:
             "invalid_option", "a playbook is chosen for one host; allowed: one --host", verb="init"
         )
 
-    def work(deployment: Deployment) -> None:
+    def work(reading: Reading) -> int:
         from orchestrator.models.written import as_yaml
 
-        reading = deployment.reading
         plan, published = reading.plan(), reading.job.published
         assert published is not None  # a verb with limits asks the Hub
         text = as_yaml(plan.playbook, plan.choices, published, reading.job.host.name)
         path = output or Path(f"{plan.playbook.name}.yaml")
         if path == Path("-"):
             click.echo(text, nl=False)
-            return
+            return 0
         _write(path, text)
         _tell(path, as_json=options.json)
+        return 0
 
-    return on_each_host(options, work, report_to=sys.stderr, **wishes)
+    return looking(options, work, verb="init", gpu=gpu, facts=facts, **wishes)
 
 
 def _write(path: Path, text: str) -> None:

@@ -15,7 +15,33 @@ if TYPE_CHECKING:
     from orchestrator.survey.survey import Survey
 
 
-def without_a_host(
+def looking(
+    options: SharedOptions,
+    work: Callable[[Reading], int],
+    *,
+    verb: str,
+    gpu: str | None,
+    facts: str | None,
+    limits: Limits,
+    **wishes: Any,
+) -> int:
+    """Carry `work`, which changes nothing, out on each host, or where none is named on the cards or facts that stand for it."""
+    if [bool(options.hosts), bool(gpu), bool(facts)].count(True) != 1:
+        from orchestrator.base.errors import UsageError
+
+        message = f"{verb} takes one of --host HOST, --gpu [COUNTx]NAME and --facts FILE"
+        raise UsageError("invalid_option", message, verb=verb)
+    if not options.hosts:
+        return _without_a_host(options, work, gpu=gpu, facts=facts, limits=limits, **wishes)
+
+    from orchestrator.cli.session import on_each_host
+
+    return on_each_host(
+        options, lambda deployment: work(deployment.reading), limits=limits, report_to=sys.stderr, **wishes
+    )
+
+
+def _without_a_host(
     options: SharedOptions,
     work: Callable[[Reading], int],
     *,

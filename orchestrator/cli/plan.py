@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,27 +23,14 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
     Shows the facts that count, whether the context fits, predictions, patches as diffs, the environment and
     the command. Needs no host where --gpu names the cards (with --vllm the engine's version), or --facts a file.
     """
-    if [bool(options.hosts), bool(gpu), bool(facts)].count(True) != 1:
-        from orchestrator.base.errors import UsageError
+    from orchestrator.cli.offline import looking
 
-        message = "plan takes one of --host HOST, --gpu [COUNTx]NAME and --facts FILE"
-        raise UsageError("invalid_option", message, verb="plan")
-    if not options.hosts:
-        from orchestrator.cli.offline import without_a_host
-
-        return without_a_host(
-            options,
-            lambda reading: show_plan(options, reading, reading.course()),
-            gpu=gpu,
-            facts=facts,
-            **wishes,
-        )
-    from orchestrator.cli.session import on_each_host
-
-    return on_each_host(
+    return looking(
         options,
-        lambda deployment: show_plan(options, deployment.reading, deployment.reading.course()),
-        report_to=sys.stderr,
+        lambda reading: show_plan(options, reading, reading.course()),
+        verb="plan",
+        gpu=gpu,
+        facts=facts,
         **wishes,
     )
 

@@ -12,12 +12,13 @@ from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
-from orchestrator.models.choose import Chosen, choose, foreseen
+from orchestrator.models.choose import PYTHON, Chosen, choose, foreseen
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.plan.change import Change
 from orchestrator.plan.differences import differences
 from orchestrator.plan.known import of_host
 from orchestrator.plan.plan import Plan, make_plan
+from orchestrator.plan.preflight import elsewhere
 from orchestrator.plan.wishes import Goal
 from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.observe import Log
@@ -53,7 +54,8 @@ class Reading:
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
-        return course(self.job, self.plan(goal), goal, begin)
+        plan = self.plan(goal)  # which may find out by which Python the job is done
+        return course(self.job, plan, goal, begin)
 
     def differences(self, plan: Plan) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command."""
@@ -202,7 +204,7 @@ class Reading:
 
     def plan(self, goal: Goal = "up") -> Plan:
         """What would be launched, by how things stand now."""
-        survey, host, wishes = self.survey(), self.job.host.name, self.job.wishes
+        survey, host, wishes = self._with_an_engine(), self.job.host.name, self.job.wishes
         with self.located(survey):
             chosen = self._chosen(survey)
             if (
@@ -212,6 +214,22 @@ class Reading:
             ):
                 survey = foreseen(survey, self.job.published)
             return make_plan(host, chosen.playbook, survey, wishes, goal=goal, choices=chosen.choices)
+
+    def _with_an_engine(self) -> Survey:
+        """How things stand now; for a model without a playbook any engine of the host will do, wherever it lies."""
+        survey, asked = self.survey(), self.job
+        version, playbook = asked.wishes.version(survey), asked.playbook
+        fits = version is not None and playbook.engine.accepts(version)
+        other = None if asked.published is None or fits else elsewhere(playbook, survey)
+        if other is None or playbook.origin(*PYTHON) == "option":
+            return survey
+        facts, self._facts = self._facts, None
+        self.job = replace(asked, playbook=playbook.completed({PYTHON: other.python}))
+        there = self.survey()
+        if there.engine is not None:
+            return there
+        self.job, self._facts = asked, facts
+        return survey
 
     def _chosen(self, survey: Survey) -> Chosen:
         """The playbook, or the one that a model without any is launched by on this host."""

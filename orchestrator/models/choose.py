@@ -15,11 +15,13 @@ from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
+from orchestrator.playbook.parts import EngineSettings
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.inspect_checkpoint import Index
 from orchestrator.survey.survey import Survey
 
 TENSOR, CONTEXT, IGNORE = ("parallel", "tensor"), ("context",), ("checkpoint", "ignore")
+PYTHON = ("engine", "python")
 _UNSIZED_SHARE = 0.75
 """Of what the engine takes of a card, the most that weights may be where nobody knows what a token costs."""
 _ROUND = 1024
@@ -61,6 +63,7 @@ def choose(host: str, asked: Playbook, published: Published, survey: Survey, wis
     choices = tuple(
         choice
         for choice in (
+            *_engine(asked, survey),
             *_files(published),
             *_code(published),
             *_parsers(asked, published, wishes.version(survey)),
@@ -70,6 +73,13 @@ def choose(host: str, asked: Playbook, published: Published, survey: Survey, wis
     )
     values = {choice.key: choice.value for choice in choices if choice.value is not None}
     return Chosen(asked.completed(values), choices)
+
+
+def _engine(asked: Playbook, survey: Survey) -> Iterator[Choice]:
+    if asked.origin(*PYTHON) == "playbook" and survey.engine is not None:  # no id says which: the host does
+        usual = EngineSettings().python
+        reason = f"{asked.kind.title} {survey.engine.version} is there, and none that will do in the host's {usual}"
+        yield Choice(PYTHON, asked.engine.python, reason)
 
 
 def _files(published: Published) -> Iterator[Choice]:

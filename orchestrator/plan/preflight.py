@@ -37,7 +37,7 @@ def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None)
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is not None and playbook.engine.accepts(version):
         return []
-    other = _elsewhere(playbook, survey)
+    other = elsewhere(playbook, survey)
     there = f"; {other.distribution} {other.version} is in {other.python}" if other else ""
     known = {"python": other.python} if other else {}
     command = None if other else _installing(host, playbook, survey)
@@ -63,7 +63,7 @@ def _release(playbook: Playbook) -> str | None:
     return next((str(each) for each in sorted(named) if playbook.engine.accepts(str(each))), None)
 
 
-def _elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
+def elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
     """The first environment on the host with an engine that this playbook accepts."""
     from orchestrator.facts.examined import environments  # few plans come here
 

@@ -16,6 +16,7 @@ from orchestrator.facts.source import Unknown
 from orchestrator.models.choose import Chosen, before_any_host, choose
 from orchestrator.models.identity import deployment_of
 from orchestrator.models.published import Published
+from orchestrator.plan import resolve
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from tests import surveys
@@ -73,6 +74,15 @@ def test_what_was_chosen_without_a_gamble_fits(row: dict[str, Any]) -> None:
     survey = surveys.survey(version=version, gpus=cards, checkpoint=whole)
     plan = make_plan("gpu7", chosen(model, cards, version).playbook, survey, Wishes(patches=PATCHES))
     assert plan.fit.verdict == "fits"
+
+
+@pytest.mark.parametrize("version", ["0.16.0", "0.19.1", "0.24.0", "0.32.0"])
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['model'].partition('/')[2]}-{row['host']}")
+def test_every_release_takes_the_options_that_are_chosen_for_it(row: dict[str, Any], version: str) -> None:
+    model = published(row["model"], row["gb"])
+    playbook = chosen(model, HOSTS[row["host"]][0], version).playbook
+    options = resolve.requested(playbook, python="python3", folder="/m")
+    assert options.not_taken(version) == ()
 
 
 def test_what_is_asked_for_stays_and_the_rest_is_chosen_by_it() -> None:
