@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.checkpoint.edits import Edits, document, documents
-from orchestrator.engines.vllm.kv_cache import resolved
+from orchestrator.engines.vllm.kv_cache import declared
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
@@ -29,9 +29,9 @@ def foreseen_edits(files: Mapping[str, bytes], version: str | None, patch: str =
 
 def _edits(files: Mapping[str, bytes], patch: str, version: str | None, logged: str | None) -> Edits:
     document(files, CONFIG)
-    declared = resolved(documents(files), version)
-    engine = {"kv_cache_dtype": logged or declared}
-    known = Known(documents=documents(files), cache_type=declared, engine=engine)
+    cache_type = declared(documents(files), version)
+    engine = {"kv_cache_dtype": logged or cache_type or "auto"}
+    known = Known(documents=documents(files), cache_type=cache_type, engine=engine)
     proposed = ways(PATCHES[patch], known)
     change = (
         worked_out(proposed[0], PATCHES[patch], why="forced", evidence="", configs=files)

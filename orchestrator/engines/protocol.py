@@ -32,12 +32,13 @@ class CacheType:
     """What the KV cache is stored as where no option says so: the checkpoint's config files decide.
 
     `declared` is what they come to, of the files (with a config.json) as JSON says them and a version of the engine: "auto"
-    is the model's own dtype, and where the version is not known (None), what every release makes of them. `members`: what the
+    is the model's own dtype, and where the version is not known (None), what every release makes of them; None is what no
+    engine would read. `members`: what the
     members of those files are called that decide it; none, where nobody knows how this engine reads them.
     """
 
-    declared: Callable[[Mapping[str, Mapping[str, Any]], str | None], str] = lambda _documents, _version: (
-        "auto"
+    declared: Callable[[Mapping[str, Mapping[str, Any]], str | None], str | None] = (
+        lambda _documents, _version: "auto"
     )
     members: frozenset[str] = frozenset()
 

@@ -25,7 +25,7 @@ def remarks(wishes: Wishes, known: Known, engine: Engine, changing: Collection[s
 
 
 def _against(patch: Patch, known: Known) -> str:
-    here = [f"{known.attention} attention"] if known.attention else []
+    here = [f"{known.attention} attention"] if known.attention not in (None, "other") else []
     here += [f"compute capability {known.compute_cap}"] if known.compute_cap else []
     beside = f" (here: {', '.join(here)})" if here else ""
     return f"{patch.id} is asked for by name; its own file says never for: {'; '.join(patch.never)}{beside}"
@@ -35,8 +35,8 @@ def _idle(patch: Patch, known: Known, engine: Engine) -> str:
     edited = {path.rpartition("/")[2] for action in _edits(patch) for path in action.path}
     if known.cache_type != "auto" or not edited & engine.cache_type.members:
         return f"{patch.id} is asked for by name and finds nothing to change here"
-    version = f"{engine.title} {known.version}" if known.version else f"every {engine.title} that is known"
-    return f"{patch.id} changes nothing here: {version} already reads auto from these files, the model's own dtype for the KV cache"
+    reader = f"{engine.title} {known.version}" if known.version else f"every known release of {engine.title}"
+    return f"{patch.id} changes nothing here: {reader} reads auto out of these files already, the model's own dtype for the KV cache"
 
 
 def _edits(patch: Patch) -> Iterator[Action]:

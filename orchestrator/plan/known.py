@@ -49,7 +49,7 @@ def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | No
         return options.kv_dtype
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
-    return playbook.kind.cache_type.declared(documents(configs), version) if version else "auto"
+    return (version and playbook.kind.cache_type.declared(documents(configs), version)) or "auto"
 
 
 def cache_type(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:

@@ -37,14 +37,14 @@ def test_what_its_own_file_speaks_against_is_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "reader"), [("0.24.0", "vLLM 0.24.0"), (None, "every vLLM that is known")]
+    ("version", "reader"), [("0.24.0", "vLLM 0.24.0"), (None, "every known release of vLLM")]
 )
 @pytest.mark.parametrize("patch", ["fp8-kv-mla", "fp8-kv-attention"])
 def test_what_is_auto_already_is_said_so(patch: str, version: str | None, reader: str) -> None:
     planned = plan(patch, version=version, quantization_config=STATIC)
     assert planned.changes == ()
     (remark,) = planned.by_name
-    assert remark.startswith(f"{patch} changes nothing here: {reader} already reads auto from these files")
+    assert remark.startswith(f"{patch} changes nothing here: {reader} reads auto out of these files already")
 
 
 def test_a_patch_of_other_matters_that_finds_nothing() -> None:

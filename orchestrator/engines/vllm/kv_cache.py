@@ -38,6 +38,21 @@ _MLA = frozenset(
 """Model types of `is_deepseek_mla` (vLLM 0.32.0): a rank alone is no MLA, MiniCPM3 has one too."""
 
 
+def declared(documents: Mapping[str, Mapping[str, Any]], vllm_version: str | None) -> str | None:
+    """The same as `resolved`; None for files in which vLLM looks for a member where there is no object, and stops."""
+    config = documents[CONFIG]
+    blocks = (config.get(_BLOCK), _object(config.get("text_config")).get(_BLOCK), documents.get(SIDECAR))
+    return resolved(documents, vllm_version) if all(_is_whole(block) for block in blocks) else None
+
+
+def _is_whole(block: Any) -> bool:
+    if block is None:
+        return True
+    return isinstance(block, dict) and all(
+        isinstance(block.get(name, {}), dict) for name in ("producer", "quantization")
+    )
+
+
 def resolved(documents: Mapping[str, Mapping[str, Any]], vllm_version: str | None) -> str:
     """What `--kv-cache-dtype auto` becomes: "auto" (the model's dtype), "fp8_e4m3" or "nvfp4".
 
@@ -118,4 +133,4 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-CACHE_TYPE = CacheType(resolved, frozenset((_SCHEME, _ALGO)))
+CACHE_TYPE = CacheType(declared, frozenset((_SCHEME, _ALGO)))

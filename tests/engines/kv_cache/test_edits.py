@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.checkpoint.edits import documents
-from orchestrator.engines.vllm.kv_cache import resolved
+from orchestrator.engines.vllm.kv_cache import declared, resolved
 from orchestrator.on_host.programs import config_files
 from orchestrator.patches.known import Known
 from orchestrator.patches.propose import ways
@@ -43,13 +43,13 @@ def test_what_is_auto_already_is_left_and_all_else_is_edited_until_it_is(
 ) -> None:
     for name in ANSWERED:
         files = FOLDERS[name]
-        declared = resolved(documents(files), version)
-        if declared != "auto" and name in REFUSED:
+        reading = resolved(documents(files), version)
+        if reading != "auto" and name in REFUSED:
             with pytest.raises(CheckpointError, match=REFUSED[name]):
                 foreseen_edits(files, version, patch)
             continue
         edits = foreseen_edits(files, version, patch)
-        assert (name, bool(edits.edits)) == (name, declared != "auto")
+        assert (name, bool(edits.edits)) == (name, reading != "auto")
         after = documents({**files, **edits.after})
         assert (name, resolved(after, version)) == (name, "auto")
         assert edits.before == {file: files[file] for file in edits.after}
@@ -73,6 +73,24 @@ def test_what_is_auto_already_is_left_and_all_else_is_edited_until_it_is(
 )  # fmt: skip
 def test_of_two_blocks_that_ask_both_are_edited(name: str, paths: list[str]) -> None:
     assert [edit.path for edit in foreseen_edits(FOLDERS[name], "0.32.0").edits] == paths
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("refuse-block-list", "a list as quantization_config"),
+        ("sidecar-null-producer", "not written by modelopt"),
+        ("old-layout-null", None),
+    ],
+)
+def test_what_vllm_stops_at_is_not_said_to_be_auto(name: str, says: str | None) -> None:
+    files = FOLDERS[name]
+    assert declared(documents(files), NEWEST) is None
+    if says is None:
+        assert foreseen_edits(files, NEWEST).edits
+        return
+    with pytest.raises(CheckpointError, match=says):
+        foreseen_edits(files, NEWEST)
 
 
 def test_where_scales_stand_per_head_the_option_is_the_remedy() -> None:
