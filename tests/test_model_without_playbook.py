@@ -98,6 +98,13 @@ def test_a_wrong_id_asks_no_host(model: Model) -> None:
     assert (revision.code, "--set model.revision=main" in revision.err) == (2, True)
 
 
+def test_an_option_that_is_wrong_leads_to_a_command_that_there_is(model: Model) -> None:
+    left = model("MODEL", "--set", "contxt=256")
+    assert left.code == 2
+    assert "did you mean context" in left.err
+    assert "deploy up --help" in left.err
+
+
 def test_a_consent_is_asked_for_code_of_the_repository(model: Model, repositories: Path) -> None:
     tokenizer = repositories / REPOSITORY / "tokenizer_config.json"
     before = tokenizer.read_text()

@@ -132,7 +132,7 @@ def find_playbook(options: SharedOptions) -> Playbook:
             options.settings, options.engine_args, options.env, ambient=os.environ
         )
     except UsageError as error:
-        error.known.setdefault("playbook", options.playbook)
+        error.known.setdefault(*_asked_about(options))
         raise
     if options.name:
         playbook = playbook.as_instance(options.name)
@@ -157,6 +157,13 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
     published = hub.read(playbook.model.repository, playbook.model.revision, {**os.environ, **given})
     return choose.before_any_host(playbook, published), published
+
+
+def _asked_about(options: SharedOptions) -> tuple[str, str]:
+    """What an error knows for its next command: the playbook that can be shown, or where there is none the verb."""
+    from orchestrator.models.identity import is_model
+
+    return ("verb", "up") if is_model(options.playbook) else ("playbook", options.playbook)
 
 
 def _source(playbook: Playbook) -> tuple[object, ...]:
@@ -190,7 +197,7 @@ def _on_host(command: _Command, name: str) -> int:
     except Exception as error:  # a mistake of ours may leave a launch alive, and says then how it is ended
         vars(error)["asked"] = asked
         if isinstance(error, DeployError):
-            error.known.setdefault("playbook", command.options.playbook)
+            error.known.setdefault(*_asked_about(command.options))
         raise
 
 
