@@ -11,6 +11,7 @@ from orchestrator.base.errors import UsageError
 Consent = Literal[
     "trust-remote-code",  # run Python that came with the checkpoint
     "install",  # install a package on the host
+    "install-engine",  # make an environment with an engine on the host, in a folder of our own
     "listen-openly",  # bind an address that other machines can reach
     "foreign-folder",  # write in a folder that belongs to another user
     "linger",  # ask logind to keep this user's processes after the last logout

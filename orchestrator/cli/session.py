@@ -221,7 +221,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         from orchestrator.job import Job
         from orchestrator.loop.deployment import Deployment
 
-        host.other_python = playbook.engine.python
+        host.other_python = playbook.engine.interpreter
         asker = _asker(options, command.shown)
         job = Job(
             host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,

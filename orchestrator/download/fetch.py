@@ -48,7 +48,7 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
         repository=playbook.model.repository,
         folder=survey.checkpoint.folder,
         endpoint=endpoint or survey.hf_endpoint or HUB,
-        python=survey.engine.executable if survey.engine else playbook.engine.python,
+        python=survey.engine.executable if survey.engine else playbook.engine.interpreter,
     )
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
         answer = _start(job, survey, source, endpoint)

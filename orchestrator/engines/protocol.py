@@ -83,6 +83,8 @@ class Engine:
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
     patience: str | None = None
+    pythons: str = ">=3.10"
+    """The Pythons for which it is distributed."""
 
     @cached_property
     def log(self) -> LogGrammar:

@@ -15,7 +15,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 PACKAGE = "orchestrator.on_host"
-ROOMS = ("checkpoint", "files", "kinds", "ports", "processes", "programs", "removing", "secrets", "state")
+ROOMS = (
+    "checkpoint",
+    "environments",
+    "files",
+    "kinds",
+    "ports",
+    "processes",
+    "programs",
+    "removing",
+    "secrets",
+    "state",
+)
 """Folders of the package; what is imported from one is a module."""
 _IMPORT = re.compile(
     rf"^ *from {re.escape(PACKAGE)}[.](?P<of>\S+) import (?:[(](?P<lines>[^)]*)[)]|(?P<line>.*))",

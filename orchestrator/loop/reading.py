@@ -54,6 +54,8 @@ class Reading:
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
+        if begin == "installed":
+            self._facts = None
         plan = self.plan(goal)  # which may find out by which Python the job is done
         return course(self.job, plan, goal, begin)
 

@@ -15,6 +15,7 @@ from orchestrator.patches import propose
 from orchestrator.plan import gpu_room, resolve
 from orchestrator.plan.change import Change, with_edits
 from orchestrator.plan.fitting import Fitting
+from orchestrator.plan.installing import on_cpu
 from orchestrator.plan.known import kv_dtype, of_launch
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -93,7 +94,7 @@ def gpu_shortage(
     `now` is how the cards were when the host had waited for memory; without it the facts tell.
     """
     system, computing = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
-    if survey.engine is not None and survey.engine.on_cpu:
+    if on_cpu(playbook, survey):
         return None
     visible = options.variable(VISIBLE)
     if visible is None and isinstance(system, Machine):

@@ -15,10 +15,12 @@ from orchestrator.patches.known import Known
 from orchestrator.plan import by_name, caveats, code, missing, outlook, preflight, resolve
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
+from orchestrator.plan.installing import expected, installed_first
 from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.predict import predicted
 from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
+from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.journal import ConsentRecord
 from orchestrator.survey.survey import Survey
@@ -52,6 +54,8 @@ class Plan:
     refusals: tuple[DeployError, ...]
     choices: tuple[Choice, ...] = ()
     """What was chosen for a model without a playbook, and why."""
+    installs: PinnedEngine | None = None
+    """The engine that is installed before anything is launched: `version` is its own then."""
     launch_kind: str = registry.USUAL.name
     """How the engine is started and held (`on_host/kinds/`)."""
 
@@ -132,7 +136,8 @@ def make_plan(
     choices: tuple[Choice, ...] = (),
 ) -> Plan:
     """Plan what a verb would do on the host as the survey found it."""
-    version = wishes.version(survey)
+    installs = installed_first(playbook, survey)
+    version = wishes.version(survey) or expected(playbook, survey)
     standing = resolve.standing(playbook, survey)
     wanted, skipped = _changes(playbook, survey, wishes, version, standing)
     changes, options, fit = outlook.with_consequences(playbook, survey, version, wanted, standing)
@@ -165,13 +170,14 @@ def make_plan(
             *caveats.token_withheld(withheld),
             *([f"{short.sentence}. {short.advice}"] if short is not None and not forbids else []),
         ),
-        lacking=missing.consents(playbook, survey, wishes, changes, options),
+        lacking=missing.consents(playbook, survey, wishes, changes, options, installs),
         trusted=code.record(playbook, survey) if TRUST in options.consents() else None,
         choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
         ),
+        installs=installs,
     )
 
 

@@ -14,6 +14,8 @@ from orchestrator.facts.source import Unknown
 from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
+from orchestrator.plan.installing import on_cpu
+from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.cards import holding
 from orchestrator.survey.survey import Survey
@@ -37,6 +39,9 @@ def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None)
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
     if version is not None and playbook.engine.accepts(version):
         return []
+    pinned = playbook.engine.pinned
+    if pinned and not survey.supposed and version == (survey.engine.version if survey.engine else None):
+        return [_changed(host, pinned, survey)]
     other = elsewhere(playbook, survey)
     there = f"; {other.distribution} {other.version} is in {other.python}" if other else ""
     known = {"python": other.python} if other else {}
@@ -46,11 +51,11 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
         if isinstance(installed, Unknown) and installed.code == "not_asked":
             return []
         why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
-        reason = f"{host}: {playbook.engine.python}: {why}{there}"
+        reason = f"{host}: {playbook.engine.interpreter}: {why}{there}"
         return [PreflightRefused("no_engine", reason, next_command=command, **known)]
     if survey.supposed and (release := _release(playbook)):
         known, command = {"release": release}, None
-    wanted = f"{playbook.engine.version}, which {playbook.name} needs"
+    wanted = f"{pinned or playbook.engine.version}, which {playbook.name} needs"
     reason = f"{host}: {playbook.kind.title} {version} is outside {wanted}{there}"
     return [PreflightRefused("engine_version", reason, next_command=command, **known)]
 
@@ -63,12 +68,21 @@ def _release(playbook: Playbook) -> str | None:
     return next((str(each) for each in sorted(named) if playbook.engine.accepts(str(each))), None)
 
 
+def _changed(host: str, pinned: PinnedEngine, survey: Survey) -> DeployError:
+    """That an environment of ours answers, and not as the engine that was installed there."""
+    there = survey.facts.of(engine.FACT)
+    what = there.reason if isinstance(there, Unknown) else f"it has {there.distribution} {there.version}"
+    reason = f"{host}: {pinned.python} is no longer as it was installed: {what}"
+    away = f"mv {pinned.folder} {pinned.folder}.changed  # on {host}"
+    return PreflightRefused("engine_changed", reason, next_command=away)
+
+
 def elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
     """The first environment on the host with an engine that this playbook accepts."""
     from orchestrator.facts.examined import environments  # few plans come here
 
     listed = survey.facts.of(environments.FACT)
-    named = playbook.engine.python
+    named = playbook.engine.interpreter
     return next(
         (
             environment
@@ -84,14 +98,13 @@ def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:
     installed = survey.facts.of(engine.FACT)
     if isinstance(installed, Unknown) and installed.code != "no_engine":
         return None
-    python = installed.executable if isinstance(installed, InstalledEngine) else playbook.engine.python
+    python = installed.executable if isinstance(installed, InstalledEngine) else playbook.engine.interpreter
     wanted = f"{playbook.kind.package.distributions[0]}{playbook.engine.version}"
     return f"{program((python, '-m', 'pip', 'install', wanted))}  # on {host}"
 
 
 def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
-    on_cpu = survey.engine is not None and survey.engine.on_cpu
-    if playbook.gpus == 0 or (on_cpu and playbook.needs.gpus is None):
+    if playbook.gpus == 0 or (on_cpu(playbook, survey) and playbook.needs.gpus is None):
         return []
     read = survey.facts.of(gpus.FACT)
     if isinstance(read, Unknown):

@@ -49,7 +49,7 @@ def standing(playbook: Playbook, survey: Survey, *, share: float | None = None) 
     `share` of each card is asked for instead of what the playbook does.
     """
     history, left_out = survey.history, overruled(playbook, survey)
-    python = survey.engine.executable if survey.engine else playbook.engine.python
+    python = survey.engine.executable if survey.engine else playbook.engine.interpreter
     flags = {name: value for name, value in history.flags.items() if name not in left_out}
     environment = {name: value for name, value in history.environment.items() if name not in left_out}
     options = requested(playbook, python=python, folder=survey.checkpoint.folder)

@@ -13,12 +13,14 @@ from pydantic import (
     ConfigDict,
     Field,
     Strict,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
 )
 
 from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import brief
+from orchestrator.playbook.pinned import PinnedEngine
 
 
 def _matching(pattern: str, allowed: str) -> AfterValidator:
@@ -70,13 +72,20 @@ class CheckpointSettings(PlaybookPart):
 
 
 class EngineSettings(PlaybookPart):
-    """The inference server: which versions will do, and the interpreter on the host that has it."""
+    """The inference server: which versions will do, and the interpreter on the host that has it: one that is named, or that
+    of an environment which is installed."""
 
     kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.kinds())})] = registry.USUAL
     version: str = ">=0.10"
     python: Annotated[str, _matching(r"[\w/~.][^\0\r\n]*", "a path on the host, or a name on its PATH")] = (
         "python3"
     )
+    install: OneLine | None = None
+    """One release, as in "vllm==0.16.0", that is installed by us; where `python` is named, that counts."""
+    index: tuple[
+        Annotated[OneLine, _matching(r"https?://[^\s@]+", "an http(s) address without credentials")], ...
+    ] = ()
+    """Package indexes (PEP 503) that are searched for it before the host's own."""
 
     @field_validator("kind")
     @classmethod
@@ -96,8 +105,41 @@ class EngineSettings(PlaybookPart):
             ) from None
         return text
 
+    @field_validator("install")
+    @classmethod
+    def _is_one_release(cls, text: str | None, info: ValidationInfo) -> str | None:
+        if text is None:
+            return None
+        names = registry.get(info.data.get("kind", registry.USUAL)).package.distributions
+        try:
+            pinned = PinnedEngine.of(text)
+        except ValueError as error:
+            raise ValueError(f"{brief(text, 60)!r} is wrong; {error}") from None
+        if pinned.name not in names:
+            raise ValueError(f"{brief(text, 60)!r} is wrong; allowed: {', '.join(names)}")
+        version = info.data.get("version", "")
+        if not SpecifierSet(version).contains(Version(pinned.version).base_version):
+            raise ValueError(f"{brief(text, 60)!r} is outside {version}, which engine.version allows")
+        return str(pinned)
+
+    @property
+    def pinned(self) -> PinnedEngine | None:
+        """The engine of our own that is asked for; None where the interpreter is named."""
+        return (
+            None
+            if self.install is None or "python" in self.model_fields_set
+            else PinnedEngine.of(self.install)
+        )
+
+    @property
+    def interpreter(self) -> str:
+        """The Python on the host that has the engine, or will have it."""
+        return self.pinned.python if self.pinned else self.python
+
     def accepts(self, version: str) -> bool:
         """Whether this version of the engine will do; a development build counts as its release."""
+        if self.pinned:
+            return self.pinned.fits(version)
         try:
             return SpecifierSet(self.version).contains(Version(version).base_version)
         except ValueError:

@@ -154,6 +154,15 @@ class ConsentRecord(JournalRecord):
     code: Mapping[str, str] | None = None
 
 
+class InstallRecord(JournalRecord):
+    """An engine was installed for this deployment, and whichever others ask for it."""
+
+    action: Literal["install"] = "install"
+    engine: str
+    folder: str
+    python: str
+
+
 class UnreadableRecord(JournalRecord):
     """A record that does not say what one of its action must, each in its type, as it stands there."""
 
@@ -171,6 +180,7 @@ _MODELS: Mapping[str, type[JournalRecord]] = {
     "clean": CleanRecord,
     "discard": DiscardRecord,
     "consent": ConsentRecord,
+    "install": InstallRecord,
 }
 
 

@@ -9,6 +9,7 @@ from orchestrator.programs.journal import (
     CleanRecord,
     ConsentRecord,
     DiscardRecord,
+    InstallRecord,
     JournalRecord,
     LaunchRecord,
     OutcomeRecord,
@@ -81,6 +82,10 @@ def _consent(record: ConsentRecord) -> str:
     return f"{record.consent} given{' for ' if where else ''}{' at '.join(where)}"
 
 
+def _install(record: InstallRecord) -> str:
+    return f"{record.engine} on Python {record.python} into {record.folder}"
+
+
 def _stop_failed(record: StopFailedRecord) -> str:
     return f"launch {record.launch or '?'}: {record.survivors} would not end"
 
@@ -131,6 +136,7 @@ DETAILS: Mapping[type[JournalRecord], tuple[Callable[[Any], str], Style]] = {
     CleanRecord: (_clean, ""),
     DiscardRecord: (_discard, ""),
     ConsentRecord: (_consent, ""),
+    InstallRecord: (_install, ""),
 }
 
 

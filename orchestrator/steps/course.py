@@ -10,6 +10,7 @@ from orchestrator.base.errors import DeployError
 from orchestrator.job import Job
 from orchestrator.plan.caveats import wants_linger
 from orchestrator.plan.change import Change
+from orchestrator.plan.installing import CONSENT
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.wishes import Goal
 from orchestrator.steps.answer import AnswerStep
@@ -17,16 +18,17 @@ from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.download import Download
+from orchestrator.steps.install_engine import InstallEngine
 from orchestrator.steps.launch import LaunchStep
 from orchestrator.steps.linger import Linger
 from orchestrator.steps.patch import PatchStep
-from orchestrator.steps.refusals import refusals, taken
+from orchestrator.steps.refusals import refusals, still_absent, taken
 from orchestrator.steps.smoke import SmokeStep
 from orchestrator.steps.step import Onward, Step
 from orchestrator.steps.verify import VerifyStep
 from orchestrator.steps.watch import WatchStep, under_way
 
-OF_A_LAUNCH = ("trust-remote-code", "listen-openly")
+OF_A_LAUNCH = ("trust-remote-code", "listen-openly", CONSENT)
 """Consents that only what is started needs: a patch alone runs nothing."""
 
 
@@ -85,10 +87,14 @@ def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Cou
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
     steps = tuple(_steps(job, plan, goal, begin))
     if goal == "fetch":
-        return Course(goal, plan, steps, elsewhere, {})
+        return Course(goal, plan, steps, (*elsewhere, *still_absent(job, plan, begin)), _of_installing(plan))
     if goal == "patch":
         return Course(goal, plan, steps, elsewhere, _of_changes(plan))
-    forbidden = (*elsewhere, *refusals(job, plan, counted=_is_counted(steps)))
+    forbidden = (
+        *elsewhere,
+        *still_absent(job, plan, begin),
+        *refusals(job, plan, counted=_is_counted(steps)),
+    )
     return Course(goal, plan, steps, forbidden, plan.lacking)
 
 
@@ -112,6 +118,8 @@ def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
     if goal == "patch":
         yield PatchStep(plan, plan.changes)
         return
+    if plan.installs:
+        yield InstallEngine(plan.installs)
     if begin != "launch":
         yield from _checkpoint(plan, goal, fetched=begin == "verify")
     if goal != "fetch":
@@ -169,6 +177,11 @@ def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
     yield LaunchStep(plan)
     yield WatchStep(plan)
     yield SmokeStep(plan)
+
+
+def _of_installing(plan: Plan) -> dict[str, str]:
+    """The missing consents of what only makes ready for a launch."""
+    return {name: why for name, why in plan.lacking.items() if name == CONSENT}
 
 
 def _of_changes(plan: Plan) -> dict[str, str]:

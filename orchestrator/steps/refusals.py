@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused
 from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
+from orchestrator.steps.step import Onward
 from orchestrator.survey.journal import History
 
 
@@ -12,6 +13,15 @@ def refusals(job: Job, plan: Plan, *, counted: bool) -> tuple[DeployError, ...]:
     """What the host and the plan forbid, and, where a launch of this incident is `counted`, its budget."""
     budget = spent(job, plan.survey.history) if counted else None
     return (*plan.refusals, budget) if budget else plan.refusals
+
+
+def still_absent(job: Job, plan: Plan, begin: Onward | None) -> tuple[PreflightRefused, ...]:
+    """What ends a run whose installation went well, and whose engine is not seen on the host all the same."""
+    if begin != "installed" or plan.installs is None:
+        return ()
+    reason = f"{job.host.name}: {plan.installs} was installed, and {plan.installs.python} is not there"
+    look = f"ls -l {plan.installs.folder}  # on {job.host.name}"
+    return (PreflightRefused("engine_absent", reason, next_command=look),)
 
 
 def taken(job: Job, history: History) -> tuple[PreflightRefused, ...]:

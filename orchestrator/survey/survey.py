@@ -80,7 +80,7 @@ def query_of(playbook: Playbook) -> Query:
     """What the host is asked for this playbook; the engine with its environment, but for secrets."""
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-    return Query(playbook.folder, playbook.engine.python, playbook.kind.package, plain)
+    return Query(playbook.folder, playbook.engine.interpreter, playbook.kind.package, plain)
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:
@@ -99,7 +99,8 @@ def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Sur
     if facts is None:
         facts = read(looked.facts or {}, query, own=[member.pid for member in now.members])
         installed = facts.of(engine.FACT)
-        if isinstance(installed, Unknown) or not playbook.engine.accepts(installed.version):
+        wrong = isinstance(installed, Unknown) or not playbook.engine.accepts(installed.version)
+        if wrong and playbook.engine.pinned is None:
             facts = with_environments(host, query, facts)
     return Survey(
         facts=facts,

@@ -39,6 +39,7 @@ WRITTEN: list[dict[str, Any]] = [
     {"action": "clean", "what": {"gpu_memory_wait": None, "stale_lock": {"removed": ["/l"], "kept": []}}},
     {"action": "discard", "folder": "/m", "files": ["a"], "links": {}, "kept": [{"path": "/b", "reason": "r"}]},
     {"action": "consent", "consent": "trust-remote-code", "commit": None, "code": {"a.py": "0f"}},
+    {"action": "install", "engine": "vllm==0.16.0", "folder": "/e/vllm-0.16.0", "python": "3.12.3"},
     {"action": "of_the_future", "count": 3},
 ]  # fmt: skip
 

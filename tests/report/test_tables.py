@@ -183,3 +183,12 @@ def test_a_path_longer_than_a_line_does_not_leave_the_name_alone() -> None:
     shown = text(error_lines(UsageError("code", f"/{'x' * 90}: gone\nsecond"), ""))
     assert shown.splitlines()[0].startswith("deploy: /xxx")
     assert "second" in shown.splitlines()
+
+
+def test_an_engine_that_was_installed_is_told_with_its_place() -> None:
+    record = {"action": "install", "engine": "vllm==0.16.0", "folder": "/e/vllm-0.16.0", "python": "3.12.3"}
+    assert history.words(read(record)) == (
+        "install",
+        "vllm==0.16.0 on Python 3.12.3 into /e/vllm-0.16.0",
+        "",
+    )

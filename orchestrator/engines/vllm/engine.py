@@ -45,4 +45,5 @@ ENGINE = Engine(
     kv_cache=_kv_cache,
     parsers=parsers,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
+    pythons=">=3.10,<3.14",
 )

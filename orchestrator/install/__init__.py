@@ -1,0 +1,1 @@
+"""Getting an engine of our own onto a host."""

@@ -1,0 +1,68 @@
+"""How is the making of an environment on the host started, joined and followed to its end?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.base.errors import DeployError
+from orchestrator.install.failure import failure
+from orchestrator.job import Job
+from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.programs.ask import ask
+from orchestrator.programs.install_engine import (
+    FailedInstall,
+    InstalledNow,
+    InstallProgress,
+    InstallStatus,
+    StartInstall,
+)
+
+PYPI = "https://pypi.org/simple"
+FIRST_POLL_SECONDS = 0.1
+POLL_SECONDS = 1.0
+
+
+def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda: None) -> InstalledNow:
+    """Make the environment; one that is being made, for whichever deployment, is waited for.
+
+    Interrupting this leaves the host at it, and so does `proceed` where it raises. Raises PreflightRefused with the reason.
+    """
+    host, kind, indexes = job.host, job.playbook.kind, job.playbook.engine.index
+
+    def failed(code: str, message: str) -> DeployError:
+        index = (indexes or (PYPI,))[0].rstrip("/")
+        return failure(code, message, pinned, host.name, room=answer.room, index=index)
+
+    with job.report.step("install", f"{pinned} into {pinned.folder}") as step:
+        answer = ask(
+            host,
+            StartInstall(
+                instance=job.name,
+                engine=pinned.name,
+                version=pinned.version,
+                module=kind.package.module,
+                pythons=kind.pythons,
+                indexes=indexes,
+            ),
+            deadline=60.0,
+        )
+        pause, shown = FIRST_POLL_SECONDS, ""
+        while True:
+            line = answer.last
+            if isinstance(line, FailedInstall):
+                raise failed(line.error.code, line.error.message)
+            if isinstance(line, InstalledNow) and answer.state not in ("started", "running"):
+                there = "" if line.made else ", was there"
+                step.done = f"{pinned.name} {line.version} on Python {line.python}{there}"
+                step.data = {"engine": pinned.name, "version": line.version, "made": line.made}
+                return line
+            if answer.state not in ("started", "running"):
+                raise failed("install_failed", f"the installation ended without a word; see {answer.room}")
+            if isinstance(line, InstallProgress) and line.line != shown:
+                shown = line.line
+                step.progress(f"{line.phase}: {line.line}", phase=line.phase)
+            time.sleep(pause)
+            proceed()
+            pause = min(2 * pause, POLL_SECONDS)
+            answer = ask(host, InstallStatus(engine=pinned.name, version=pinned.version))

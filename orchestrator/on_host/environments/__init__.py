@@ -1,0 +1,1 @@
+"""Environments with an engine that were made by us, on the host."""

@@ -1,0 +1,148 @@
+"""How is an environment with one pinned engine made, and when does it count?
+
+It is made under its final path, since an environment cannot be moved. What makes it count is a link to its interpreter,
+which is made last, once the engine in it was imported: nothing else ever names that environment's Python, so that a
+half-made one is not there for anybody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from orchestrator.on_host.environments import failure, uv
+from orchestrator.on_host.environments.failure import InstallFailure
+from orchestrator.on_host.environments.place import INTERPRETER
+from orchestrator.on_host.state.detached import Tell
+
+_CHECK_SECONDS = 600
+_CHECK = """
+import importlib, json, sys
+from importlib import metadata
+importlib.import_module(sys.argv[1])
+print(json.dumps({"version": metadata.version(sys.argv[2]), "python": "%d.%d.%d" % sys.version_info[:3]}))
+"""
+_DYING_WITH_US = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Whoever makes the environment anew must not meet a uv that still writes there: the lock goes with our process."""
+_OF_AN_ENVIRONMENT = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_PROJECT_ENVIRONMENT")
+
+
+def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
+    """Make the environment in `room` anew, or leave it where it counts already; answers {done, version, python, uv, made}.
+
+    request: engine (its distribution), version, module, pythons (a range of versions), indexes (searched before the host's own). Raises
+    InstallFailure.
+    """
+    folder = room / "environment"
+    python = folder / INTERPRETER
+    pin = f"{request['engine']}=={request['version']}"
+    if python.exists():
+        return {"done": True, "made": False, **_checked(str(python), request, say)}
+    with contextlib.suppress(FileNotFoundError):
+        python.unlink()  # a link to an interpreter that is gone
+    say({"phase": "uv", "line": f"looking for uv {uv.VERSION}"})
+    tool = uv.at_hand(room.parent, request["indexes"])
+    variables = _variables(room.parent, request["indexes"])
+    say({"phase": "environment", "line": f"python {request['pythons']}"})
+    _uv(
+        [tool, "venv", "--clear", "--python", request["pythons"], str(folder)],
+        variables,
+        f"making {folder}",
+        say,
+    )
+    say({"phase": "packages", "line": pin})
+    inner = str(folder / "bin" / "python3")
+    _uv([tool, "pip", "install", "--python", inner, pin], variables, f"installing {pin}", say)
+    answer = _checked(inner, request, say)
+    os.sync()
+    os.symlink("python3", python)
+    return {"done": True, "made": True, **answer}
+
+
+def _variables(engines: Path, indexes: Sequence[str]) -> dict[str, str]:
+    """What uv is run with: the host's own settings stay (proxies, certificates, mirrors), no environment of somebody else."""
+    own = {name: value for name, value in os.environ.items() if name not in _OF_AN_ENVIRONMENT}
+    given = {"UV_INDEX": " ".join((*indexes, *own.get("UV_INDEX", "").split()))} if indexes else {}
+    return {
+        **own,
+        **given,
+        "UV_CACHE_DIR": str(
+            engines / "cache"
+        ),  # beside them: what several have in common is there once, by hard links
+        "UV_PYTHON_INSTALL_DIR": str(engines / "pythons"),
+        "UV_NO_PROGRESS": "1",
+        "NO_COLOR": "1",
+    }
+
+
+def _uv(argv: Sequence[str], variables: Mapping[str, str], doing: str, say: Tell) -> None:
+    """Run uv to its end, each line told; raises InstallFailure with its last lines."""
+    phase = "environment" if argv[1] == "venv" else "packages"
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", _DYING_WITH_US, str(os.getpid()), *argv],
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+        )
+    except OSError as error:
+        raise failure.of_system(doing, error) from error
+    lines: list[str] = []
+    assert process.stdout is not None
+    with process.stdout:
+        for raw in process.stdout:
+            line = raw.decode("utf-8", "replace").rstrip()
+            print(line, file=sys.stderr)
+            lines.append(line)
+            if line.strip():
+                say({"phase": phase, "line": line.strip()[:200]})
+    rc = process.wait()
+    if rc != 0:
+        raise failure.of_uv(doing, "\n".join(lines), rc)
+
+
+def _checked(python: str, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
+    """That the engine can be imported there and is the one that was asked for."""
+    say({"phase": "check", "line": f"import {request['module']}"})
+    argv = [python, "-I", "-B", "-c", _CHECK, request["module"], request["engine"]]
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, timeout=_CHECK_SECONDS, cwd="/", stdin=subprocess.DEVNULL, check=False
+        )
+    except subprocess.TimeoutExpired:
+        message = f"import {request['module']} took more than {_CHECK_SECONDS} s in {python}"
+        raise InstallFailure("engine_check", message) from None
+    except OSError as error:
+        raise failure.of_system(f"running {python}", error) from error
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+        version, release = str(answer["version"]), str(answer["python"])
+    except (ValueError, IndexError, TypeError, KeyError):
+        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it printed nothing"]
+        message = f"{request['module']} cannot be imported by {python}: {last[0]}"
+        raise InstallFailure("engine_check", message) from None
+    if not _is(version, request["version"]):
+        message = f"{python} has {request['engine']} {version}, not {request['version']}"
+        raise InstallFailure("engine_check", message)
+    return {"version": version, "python": release}
+
+
+def _is(version: str, pinned: str) -> bool:
+    """Whether it is the pinned one: 0.16 is 0.16.0, and where no build is named any will do."""
+    wanted, _, build = pinned.partition("+")
+    release, _, label = version.partition("+")
+    return re.sub(r"(\.0)+$", "", release) == re.sub(r"(\.0)+$", "", wanted) and build in ("", label)

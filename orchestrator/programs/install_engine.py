@@ -1,0 +1,85 @@
+"""Which engine is installed on a host, and how does that stand?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from orchestrator.programs.request import Request, Stored, Value
+
+
+class InstallHolder(Stored):
+    """What a running installation noted of itself in its lock; `since` is host time."""
+
+    since: str | None = None
+
+
+class InstallProgress(Stored):
+    """What is done now: "uv" (fetched), "environment", "packages" or "check", and the last line about it."""
+
+    phase: str
+    line: str
+
+
+class InstalledNow(Stored):
+    """An environment that counts; not `made` where it was there already. `python` is its release, as in "3.12.3"."""
+
+    done: Literal[True] = True
+    made: bool
+    version: str
+    python: str
+
+
+class InstallFault(Stored):
+    """A code of `on_host/environments/failure.py`, and what went wrong."""
+
+    code: str
+    message: str
+
+
+class FailedInstall(Stored):
+    """An installation that did not end well, and why."""
+
+    error: InstallFault
+
+
+def _line(line: Any) -> Any:
+    """A line without a word stands for none yet."""
+    return line or None
+
+
+InstallLine = Annotated[FailedInstall | InstalledNow | InstallProgress, Field(union_mode="left_to_right")]
+
+
+class InstallStanding(Value):
+    """`holder` is what the running installation noted of itself, or the last one; `last` is the last line of progress;
+    `room` is the folder of its log."""
+
+    state: Literal["started", "running", "done", "failed", "stopped", "none"]
+    holder: InstallHolder | None
+    last: Annotated[InstallLine | None, BeforeValidator(_line)]
+    room: str
+
+
+class StartInstall(Request[InstallStanding]):
+    """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do, `indexes` are
+    searched before the host's own."""
+
+    program = "install_engine"
+
+    action: Literal["start"] = "start"
+    instance: str
+    engine: str
+    version: str
+    module: str
+    pythons: str
+    indexes: tuple[str, ...]
+
+
+class InstallStatus(Request[InstallStanding]):
+    program = "install_engine"
+
+    action: Literal["status"] = "status"
+    engine: str
+    version: str

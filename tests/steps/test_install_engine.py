@@ -1,0 +1,67 @@
+"""An engine is installed under the lock, and the host is looked at anew then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.facts.source import Unknown
+from orchestrator.install import follow
+from orchestrator.job import Job
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Goal
+from orchestrator.playbook.parts import EngineSettings
+from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.steps.course import Course, course
+from orchestrator.steps.install_engine import InstallEngine
+from orchestrator.steps.step import Onward
+from tests.jobs import job
+from tests.steps.doing import do
+from tests.surveys import knowing, survey
+
+PINNED = PinnedEngine.of("vllm==0.16.0")
+ABSENT = knowing(survey(), engine=Unknown("no_engine_python", "no such program"))
+
+
+def asking() -> Job:
+    asked = job()
+    engine = EngineSettings(install=str(PINNED))
+    return replace(asked, playbook=asked.playbook.model_copy(update={"engine": engine}))
+
+
+def planned(goal: Goal = "up", begin: Onward | None = None) -> Course:
+    asked = asking()
+    return course(asked, make_plan("gpu7", asked.playbook, ABSENT, asked.wishes, goal=goal), goal, begin)
+
+
+def test_it_is_done_under_the_lock_and_the_rest_is_planned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[Any] = []
+    monkeypatch.setattr(follow, "install", lambda job, pinned, proceed: done.append(pinned))
+    assert do(InstallEngine(PINNED)) == ("installed", 1)
+    assert done == [PINNED]
+
+
+def test_what_will_be_written_and_that_nobody_knows_the_bytes() -> None:
+    effects = InstallEngine(PINNED).effects
+    assert (effects.files, effects.network_bytes) == ((PINNED.folder,), None)
+    assert effects.words[0].startswith("make an environment with vllm==0.16.0")
+
+
+@pytest.mark.parametrize(
+    ("goal", "first"), [("up", "install"), ("fetch", "install"), ("restart", "install"), ("patch", "patch")]
+)
+def test_it_comes_before_all_that_needs_the_engine(goal: Goal, first: str) -> None:
+    assert planned(goal).steps[0].name == first
+
+
+@pytest.mark.parametrize(("goal", "asked"), [("up", True), ("fetch", True), ("patch", False)])
+def test_the_consent_is_asked_for_where_it_is_done(goal: Goal, asked: bool) -> None:
+    assert ("install-engine" in planned(goal).lacking) is asked
+
+
+def test_an_engine_that_is_not_seen_after_it_was_installed_is_not_installed_again_and_again() -> None:
+    (refusal,) = planned(begin="installed").refusals
+    assert refusal.code == "engine_absent"
+    assert refusal.next_command == f"ls -l {PINNED.folder}  # on gpu7"

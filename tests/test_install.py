@@ -1,0 +1,113 @@
+"""The main job on a host that has no engine: one is installed over a real sshd by the real uv, and serves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.on_host.environments import uv
+from tests import stand_in
+from tests.deploy import Left
+from tests.deployments import Case
+from tests.package_index import PackageIndex, stand_in_wheel, uv_wheel
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+
+INSTALLED = ".local/share/deploy/engines/vllm-0.16.0"
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> stand_in.StandIn:
+    """The cards of a host whose Python has no vLLM."""
+    return stand_in.make(tmp_path_factory.mktemp("env") / "bare", version="")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PackageIndex]:
+    binary = uv_wheel()
+    if binary is None:
+        pytest.skip(f"uv {uv.VERSION} cannot be had here")
+    wheels = tmp_path_factory.mktemp("wheels")
+    (wheels / binary.name).symlink_to(binary)
+    stand_in_wheel(wheels, "0.16.0")
+    with PackageIndex(wheels) as serving:
+        yield serving
+
+
+@pytest.fixture
+def server(engine: stand_in.StandIn) -> Iterator[Sshd]:
+    running = launch_sshd(Settings(environment={"PATH": engine.path, "UV_PYTHON_DOWNLOADS": "never"}))
+    yield running
+    end_sshd(running)
+
+
+@pytest.fixture
+def bare(case: Case, index: PackageIndex) -> Case:
+    """A playbook that names no Python, on a host without an engine."""
+    case.content["engine"] = {"version": ">=0.15", "install": "vllm==0.16.0", "index": [index.url]}
+    case.write()
+    return case
+
+
+def _error(left: Left) -> dict[str, Any]:
+    (event,) = left.of("error")
+    error: dict[str, Any] = event["error"]
+    return error
+
+
+def test_an_engine_is_installed_with_consent_and_used(bare: Case) -> None:
+    installed = bare.server.home / INSTALLED
+    asked = bare.deploy("PLAYBOOK", "--json")
+    assert asked.code == 4
+    refused = _error(asked)
+    assert refused["code"] == "consent_missing"
+    assert "install-engine" in refused["next"]
+    assert not installed.exists()
+
+    dry = bare.deploy("plan", "PLAYBOOK", "--json", "--consent", "install-engine")
+    assert dry.code == 0, dry.out
+    planned = json.loads(dry.out)
+    first = planned["steps"][0]
+    assert (first["name"], first["network_bytes"]) == ("install", None)
+    assert first["files"] == [f"~/{INSTALLED}"]
+    assert planned["engine"]["version"] == "0.16.0"
+    assert planned["predictions"] == []  # the files are not there yet; the version is known all the same
+    assert not installed.exists()
+
+    left = bare.deploy("PLAYBOOK", "--json", "--consent", "install-engine")
+    assert left.code == 0, left.out + left.err
+    assert bare.actions()[0] == "install"
+    assert "vllm==0.16.0" in bare.deploy("history", "PLAYBOOK").out
+    python = str(installed / "environment/bin/engine-python")
+    launched = json.loads((bare.state / "launches/1/command.json").read_text())
+    assert launched["argv"][0] == python
+
+    bare.deploy("stop", "PLAYBOOK")
+    again = bare.deploy("PLAYBOOK", "--json")  # nothing is left to consent to
+    assert again.code == 0, again.out + again.err
+    assert bare.actions().count("install") == 1
+
+
+def test_what_is_changed_later_is_not_used_and_not_made_anew(bare: Case, index: PackageIndex) -> None:
+    assert bare.deploy("PLAYBOOK", "--json", "--consent", "install-engine").code == 0
+    bare.deploy("stop", "PLAYBOOK")
+    (metadata,) = (bare.server.home / INSTALLED).rglob("vllm-0.16.0.dist-info/METADATA")
+    metadata.write_text(metadata.read_text().replace("Version: 0.16.0", "Version: 0.17.0"))
+    left = bare.deploy("PLAYBOOK", "--json", "--consent", "install-engine")
+    assert left.code == 4
+    error = _error(left)
+    assert error["code"] == "engine_changed"
+    assert error["message"].endswith("is no longer as it was installed: it has vllm 0.17.0")
+
+
+def test_a_version_that_no_index_has_is_told_as_uv_tells_it(bare: Case) -> None:
+    bare.content["engine"]["install"] = "vllm==0.99.0"  # type: ignore[index]
+    bare.write()
+    left = bare.deploy("PLAYBOOK", "--json", "--consent", "install-engine")
+    assert left.code == 4
+    error = _error(left)
+    assert error["code"] == "engine_not_found"
+    assert "no version of vllm==0.99.0" in error["message"]
+    assert error["next"].endswith(f"# on {bare.server.alias}")
