@@ -37,6 +37,7 @@ ALLOWED = {
     "engines/sizing.py": ("max_model_len", "a key of what `plan --json` prints"),
     "cli/main.py": ("vllm", "an example of a file's name"),
     "cli/options.py": ("vllm", "--vllm-version, which is typed for any engine"),
+    "cli/hints.py": ("vllm", "--vllm, which is typed for any engine"),
     "cli/diagnose.py": ("vllm", "--vllm-version, and examples"),
     "cli/rehearse.py": ("vllm", "what the rehearsal acts, or runs"),
     "on_host/secrets/places.py": (

@@ -88,13 +88,13 @@ def named(text: str) -> Named:
         raise UsageError("unknown_gpu", f"--gpu takes 1 to {MOST} cards, not {number}", gpu=f"1x{card.name}")
     near = difflib.get_close_matches(_plain(name), by_name, n=3, cutoff=0.5)
     cards = list(dict.fromkeys(by_name[each].name for each in near))
-    said = (
+    meant = (
         f"is {' or '.join(cards)} meant?"
         if cards
         else f"known are {', '.join(card.name for card in known())}"
     )
     first = {"gpu": f"{count or 1}x{cards[0]}"} if cards else {}
-    raise UsageError("unknown_gpu", f"no GPU is known as {brief(name, 60)!r}: {said}", **first)
+    raise UsageError("unknown_gpu", f"no GPU is known as {brief(name, 60)!r}: {meant}", **first)
 
 
 def holding(gib: float) -> Card | None:
