@@ -104,8 +104,8 @@ AFTER_A_PROGRAM: Forms = {
     "permission": "{command} --model-dir DIR",
     "already_running": "{command}",
     "no_launch": "{command}",
-    "download_failed": "{command}",
     "backup_missing": "{command} --forget",
+    "not_started": "{command}",
     "changed_meanwhile": "{command}",
     "checkpoint_busy": "{command}",
 }

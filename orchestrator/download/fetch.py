@@ -29,7 +29,7 @@ FIRST_POLL_SECONDS = 0.1
 POLL_SECONDS = 1.0
 DOWNLOAD_CODES = (
     "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
-    "hub_missing", "hub_not_found", "hub_unreachable", "permission",
+    "hub_missing", "hub_not_found", "hub_unreachable", "not_started", "permission",
 )  # fmt: skip
 
 

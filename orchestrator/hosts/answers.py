@@ -29,6 +29,7 @@ _NOT_FOUND = (126, 127)
 _NEXT = {
     "host_python_old": "command -v python3; python3 --version  # on {host}",
     "deadline": "uptime  # on {host}: it answers too slowly; the same command resumes",
+    "engines_folder": "ls -ld ~ ~/.local ~/.local/share/deploy  # on {host}",
     "state_folder": "ls -ld ~ ~/.local ~/.local/state  # on {host}",
     "no_folder": "ls -ld ~  # on {host}",
     "cannot_start": "ulimit -a; free -g; ls -ld ~  # on {host}",
@@ -41,6 +42,7 @@ _KINDS: dict[str, type[DeployError]] = {
     "foreign_folder": PreflightRefused,
     "not_writable": PreflightRefused,
     "no_folder": PreflightRefused,
+    "engines_folder": PreflightRefused,
     "state_folder": PreflightRefused,
     "cannot_start": PreflightRefused,
     "launch_kind": PreflightRefused,
@@ -55,7 +57,6 @@ _KINDS: dict[str, type[DeployError]] = {
     "backup_missing": CheckpointError,
     "config_missing": CheckpointError,
     "config_too_large": CheckpointError,
-    "download_failed": CheckpointError,
 }
 """What a refusal on the host means for the exit code; any other is the host's own trouble."""
 

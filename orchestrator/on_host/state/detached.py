@@ -69,7 +69,7 @@ def _answer(word: str, room: Path, last: dict[str, Any] | None) -> dict[str, Any
 def start(errand: Errand) -> dict[str, Any]:
     """Fork it off and wait until it holds the lock, or says that another one does; answers as `status` does.
 
-    Raises Refusal("NAME_failed") where it does not come as far.
+    Raises Refusal("not_started") where it does not come as far.
     """
     reading, writing = os.pipe()
     sys.stderr.flush()
@@ -82,7 +82,7 @@ def start(errand: Errand) -> dict[str, Any]:
         line = answers.readline() if ready else b""
     if not line:
         log = errand.room / f"{errand.name}.log"
-        raise Refusal(f"{errand.name}_failed", f"the {errand.name} did not start; see {log}")
+        raise Refusal("not_started", f"the {errand.name} did not start; see {log}")
     answer: dict[str, Any] = json.loads(line)
     return answer
 

@@ -55,6 +55,6 @@ def test_one_that_does_not_come_as_far_as_its_lock_says_where_to_look(
     with pytest.raises(Refusal) as raised:
         detached.start(errand(tmp_path, {}))
     assert (raised.value.code, raised.value.sentence) == (
-        "work_failed",
+        "not_started",
         f"the work did not start; see {tmp_path / 'work.log'}",
     )
