@@ -11,6 +11,7 @@ from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.options import Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches.known import Known
+from orchestrator.patches.pointer import Documents
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
@@ -28,18 +29,20 @@ def of_host(playbook: Playbook, survey: Survey, version: str | None) -> Known:
 def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> Known:
     """With these options; before the files are there the playbook's figures speak for them, as far as they say something."""
     configs = survey.checkpoint.configs
-    declared = cache_type(playbook, configs, version)
-    # of an unknown version only "auto" is what every release makes of them
-    stated = options.kv_dtype or (
-        version or declared == "auto" if CONFIG in configs else playbook.figures.kv_cache
-    )
+    files = documents(configs) if CONFIG in configs else None  # once: some are megabytes long
+    declared = _declared(playbook, files, version) if files is not None else None
+    if options.kv_dtype is not None or files is None:
+        stated = options.kv_dtype or playbook.figures.kv_cache
+        dtype = kv_dtype(playbook, configs, version, options) if stated else None
+    else:  # of an unknown version only "auto" is what every release makes of them
+        dtype = declared or "auto" if version or declared == "auto" else None
     return replace(
         of_host(playbook, survey, version),
-        engine={options.kv_dtype_setting: kv_dtype(playbook, configs, version, options)} if stated else {},
+        engine={options.kv_dtype_setting: dtype} if dtype is not None else {},
         arguments=options.texts,
         attention=attention(playbook, configs, version),
         cache_type=declared,
-        documents=documents(configs) if CONFIG in configs else None,
+        documents=files,
     )
 
 
@@ -49,13 +52,13 @@ def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | No
         return options.kv_dtype
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
-    return (version and playbook.kind.cache_type.declared(documents(configs), version)) or "auto"
+    return (version and _declared(playbook, documents(configs), version)) or "auto"
 
 
-def cache_type(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:
-    """What the config files alone make the KV cache; None where they are not there, or nobody knows this engine's way."""
+def _declared(playbook: Playbook, files: Documents, version: str | None) -> str | None:
+    """What the config files alone make the KV cache; None where nobody knows this engine's way with them."""
     kind = playbook.kind.cache_type
-    return kind.declared(documents(configs), version) if CONFIG in configs and kind.members else None
+    return kind.declared(files, version) if kind.members else None
 
 
 def attention(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:

@@ -139,7 +139,8 @@ def make_plan(
     installs = installed_first(playbook, survey)
     version = wishes.version(survey) or expected(playbook, survey)
     standing = resolve.standing(playbook, survey)
-    wanted, skipped = _changes(playbook, survey, wishes, version, standing)
+    known = of_launch(playbook, survey, version, standing)
+    wanted, skipped = _changes(survey, wishes, known, standing)
     changes, options, fit = outlook.with_consequences(playbook, survey, version, wanted, standing)
     withheld: tuple[str, ...] = ()
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
@@ -157,12 +158,7 @@ def make_plan(
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
-        by_name=by_name.remarks(
-            wishes,
-            of_launch(playbook, survey, version, standing),
-            playbook.kind,
-            {change.patch.id for change in wanted},
-        ),
+        by_name=by_name.remarks(wishes, known, playbook.kind, {change.patch.id for change in wanted}),
         caveats=(
             *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
             *caveats.warnings(survey, version, options),
@@ -201,11 +197,10 @@ def _forbids(short: Shortage, survey: Survey, options: Options) -> bool:
 
 
 def _changes(
-    playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None, options: Options
+    survey: Survey, wishes: Wishes, known: Known, options: Options
 ) -> tuple[tuple[Change, ...], tuple[Change, ...]]:
     """What is to be applied before the launch, and what was predicted but is not wished for."""
     configs = survey.checkpoint.configs
-    known = of_launch(playbook, survey, version, options)
     in_force = {applied.patch: applied.way for applied in survey.history.applied if applied.files}
     chosen: dict[str, Change] = {}
     for patch in wishes.allowed:
