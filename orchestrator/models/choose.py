@@ -12,12 +12,14 @@ from orchestrator.engines.sizing import Fit
 from orchestrator.models.identity import USEFUL_TOKENS
 from orchestrator.models.published import TOKENIZER, Published
 from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.parts import EngineSettings
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.inspect_checkpoint import Index
+from orchestrator.survey.checkpoint import flaw
 from orchestrator.survey.survey import Survey
 
 TENSOR, CONTEXT, IGNORE = ("parallel", "tensor"), ("context",), ("checkpoint", "ignore")
@@ -42,10 +44,11 @@ def before_any_host(asked: Playbook, published: Published) -> Playbook:
 
 def foreseen(survey: Survey, published: Published) -> Survey:
     """The host as it will be once the model is there, by what the Hub has."""
+    flaws = {name: reason for name, content in published.configs.items() if (reason := flaw(content))}
     there = replace(
         survey.checkpoint,
-        configs=published.configs,
-        broken={},
+        configs={name: content for name, content in published.configs.items() if name not in flaws},
+        broken=flaws,
         unreadable={},
         index=Index(
             total_size=published.weights_bytes,
@@ -102,7 +105,8 @@ def _code(published: Published) -> Iterator[Choice]:
 
 def _parsers(asked: Playbook, published: Published, version: str | None) -> Iterator[Choice]:
     name = published.repository.rpartition("/")[2]
-    for item in asked.kind.parsers(str(published.config.get("model_type", "")), name, version):
+    model_type = brief(str(published.config.get("model_type", "")), 60)
+    for item in asked.kind.parsers(model_type, name, version):
         yield Choice(("arguments", item.option), item.value, item.reason, item.gamble)
 
 

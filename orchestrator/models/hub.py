@@ -12,6 +12,7 @@ from orchestrator.on_host.checkpoint import hub_errors
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets import hub_token
 from orchestrator.on_host.secrets.secrets import redact, remember
+from orchestrator.survey.checkpoint import flaw
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -26,7 +27,7 @@ def read(repository: str, revision: str, environment: Mapping[str, str]) -> Publ
     """The model as the Hub has it, or the mirror that HF_ENDPOINT names in this environment.
 
     The token is that of the environment, or the one that `hf auth login` left; it goes to the Hub alone. Raises
-    UsageError("unknown_model", "unknown_revision"), CheckpointError("hub_gated", "hub_auth", "hub_unread", "no_config").
+    UsageError("unknown_model", "unknown_revision"), CheckpointError("hub_gated", "hub_auth", "hub_unread", "no_config", "config_broken").
     """
     from huggingface_hub import HfApi, get_token
 
@@ -57,7 +58,10 @@ def _read(api: HfApi, repository: str, revision: str) -> Published:
     wanted = [name for name in READ if name in files and files[name] <= LARGEST_BYTES]
     with ThreadPoolExecutor(len(READ)) as pool:  # each is a round trip, and to the Hub a long one
         contents = list(pool.map(lambda name: _bytes(api, repository, commit, name), wanted))
-    return Published(repository, revision, commit, files, dict(zip(wanted, contents, strict=True)))
+    configs = dict(zip(wanted, contents, strict=True))
+    if reason := flaw(configs.get(CONFIG, b"")):
+        raise CheckpointError("config_broken", f"{repository}: {CONFIG} at {commit[:12]} {reason}")
+    return Published(repository, revision, commit, files, configs)
 
 
 def _bytes(api: HfApi, repository: str, commit: str, name: str) -> bytes:

@@ -60,4 +60,6 @@ def _words(choice: Choice) -> str:
 
 
 def _folded(text: str) -> str:
+    """In lines of a comment; a sign that is none of text, as a repository may have put there, has no place in the file."""
+    text = "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)
     return "\n".join(line for part in text.splitlines() for line in textwrap.wrap(part, _COLUMNS))

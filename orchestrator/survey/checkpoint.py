@@ -61,7 +61,7 @@ class Checkpoint:
 
 def checkpoint(inspected: Inspected) -> Checkpoint:
     """What the host told of the folder, with the config files that say something apart from those that do not."""
-    broken = {name: flaw for name, content in inspected.configs.items() if (flaw := _flaw(content))}
+    broken = {name: reason for name, content in inspected.configs.items() if (reason := flaw(content))}
     return Checkpoint(
         exists=inspected.exists,
         folder=inspected.folder,
@@ -78,7 +78,7 @@ def checkpoint(inspected: Inspected) -> Checkpoint:
     )
 
 
-def _flaw(content: bytes) -> str:
+def flaw(content: bytes) -> str:
     """Why an engine takes no configuration from it: vLLM and transformers read plain UTF-8; "" where they do."""
     if content.startswith(codecs.BOM_UTF8):
         return "begins with a byte order mark, at which every engine stops"

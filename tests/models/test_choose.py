@@ -16,6 +16,7 @@ from orchestrator.facts.source import Unknown
 from orchestrator.models.choose import Chosen, before_any_host, choose
 from orchestrator.models.identity import deployment_of
 from orchestrator.models.published import Published
+from orchestrator.models.written import as_yaml
 from orchestrator.plan import resolve
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
@@ -140,6 +141,29 @@ def test_a_tokenizer_that_is_code_needs_the_consent() -> None:
     assert playbook.consents == ()
     survey = surveys.survey(checkpoint=surveys.NO_FILES)
     assert make_plan("gpu7", playbook, survey, Wishes()).missing_consents == (TRUST,)
+
+
+@pytest.mark.parametrize(
+    "model_type", ["x\x1b[2J\n- y: 1", "\u2028port: 9", "m" * 10_000, 7, None, ["llama"]]
+)
+def test_no_word_of_a_config_gets_out_of_its_comment(model_type: Any) -> None:
+    model = published(SMALL, 64.2)
+    config = json.dumps({**model.config, "model_type": model_type}).encode()
+    odd = replace(model, configs={"config.json": config}, commit="c0\x1bffee")
+    choice = chosen(odd)
+    text = as_yaml(choice.playbook, choice.choices, odd, "gpu7")
+    assert "\x1b" not in text
+    assert max(map(len, text.split("\n"))) < 120
+    data = YAML(typ="safe").load(text)
+    assert {"model", "checkpoint", "parallel", "context"} == set(data)
+
+
+def test_a_broken_file_beside_the_config_says_nothing() -> None:
+    model = published(SMALL, 64.2)
+    odd = replace(
+        model, configs={**model.configs, "hf_quant_config.json": b"{", "tokenizer_config.json": b"["}
+    )
+    assert chosen(odd).playbook == chosen(model).playbook
 
 
 def test_weights_that_are_there_twice_are_fetched_once() -> None:

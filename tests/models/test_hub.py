@@ -66,6 +66,16 @@ def test_what_is_not_there_is_told_in_the_first_second(
     assert repository in refused.value.message
 
 
+@pytest.mark.parametrize("content", ["", "[]", "{", "\ufeff{}", "[" * 100_000])
+def test_a_config_that_no_engine_reads_is_told(hub: Hub, repositories: Path, content: str) -> None:
+    folder = repositories / "deploy-tests" / "broken"
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(content)
+    with pytest.raises(DeployError) as refused:
+        reading.read("deploy-tests/broken", "main", {"HF_ENDPOINT": hub.endpoint})
+    assert refused.value.code == "config_broken"
+
+
 def test_a_gated_model_says_where_access_is_granted(hub: Hub) -> None:
     hub.gated, hub.token = True, "hf_right"
     with pytest.raises(DeployError) as refused:
