@@ -125,14 +125,14 @@ PUBLISHED = sorted((Path(__file__).parent / "configs").glob("*.json"))
 @pytest.mark.parametrize("path", PUBLISHED[::4], ids=lambda path: path.stem)
 def test_whatever_stands_in_a_config_is_sized_or_not_known_and_never_nothing(path: Path) -> None:
     config = json.loads(path.read_text())
-    part = config.get("text_config", config)
-    for key in list(part):
-        there = part[key]
-        for part[key] in WORDS:
-            cache = ask(config, tensor=2)
-            assert cache is None or all(layers.count > 0 < layers.each for layers in cache.layers)
-            assert cache is None or not cache.layers or cache.request_bytes(8192) != 0
-        part[key] = there
+    for part in (config, config.get("text_config", {})):
+        for key in list(part):
+            there = part[key]
+            for part[key] in WORDS:
+                cache = ask(config, tensor=2)
+                assert cache is None or all(layers.count > 0 < layers.each for layers in cache.layers)
+                assert cache is None or not cache.layers or cache.request_bytes(8192) != 0
+            part[key] = there
 
 
 def test_a_dtype_that_keeps_scales_of_its_own_is_not_known() -> None:
@@ -195,6 +195,63 @@ def test_a_state_is_kept_in_the_dtype_of_the_release() -> None:
     assert state("0.19.1") == 8_511_488
     assert state("0.21.0") is None
     assert state("0.21.0", mamba_ssm_cache_dtype="float32") == 16_900_096
+
+
+SMALL = {
+    "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 4, "hidden_size": 1024, "head_dim": 64,
+    "sliding_window": 512, "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"] * 2,
+}  # fmt: skip
+OTHER = {
+    "attention_type": "sliding_attention",
+    "num_attention_heads": 24,
+    "num_attention_groups": 8,
+    "head_dim": 64,
+}
+MIMO = {
+    "head_dim": 192, "v_head_dim": 128, "swa_head_dim": 192, "swa_v_head_dim": 128, "swa_num_key_value_heads": 8,
+    "hybrid_layer_pattern": [0, 1, 1, 1] * 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model_type", "more", "full", "windows"),
+    [
+        ("laguna", {}, (2, 1024), (6, 1024, 512)),
+        ("exaone_moe", {}, (2, 1024), (6, 1024, 512)),
+        ("olmo3", {"layer_types": None}, (2, 1024), (6, 1024, 512)),
+        ("exaone4", {"layer_types": None, "sliding_window_pattern": 4}, (2, 1024), (6, 1024, 512)),
+        ("cohere2", {"layer_types": None}, (2, 1024), (6, 1024, 513)),
+        ("gemma2", {"layer_types": None}, (4, 1024), (4, 1024, 512)),
+        ("gemma3n_text", {"num_kv_shared_layers": 4}, (1, 1024), (3, 1024, 512)),
+        ("gemma4_text", {"num_kv_shared_layers": 4, "global_head_dim": 128}, (1, 2048), (3, 1024, 512)),
+        ("step3p5", {"num_attention_groups": 4, "attention_other_setting": OTHER}, (2, 1024), (6, 2048, 512)),
+        ("mimo_v2", MIMO, (2, 2560), (6, 5120, 512)),
+    ],
+)
+def test_windows_of_models_without_a_published_config_here(
+    model_type: str, more: dict[str, Any], full: tuple[int, int], windows: tuple[int, int, int]
+) -> None:
+    """vLLM 0.32.0 answered so when it was asked of configs as small as these."""
+    cache = ask({**SMALL, **more, "model_type": model_type})
+    assert cache is not None
+    assert [(kind.count, kind.each) for kind in cache.layers if kind.kind == "full"] == [full]
+    assert [(kind.count, kind.each, kind.tokens) for kind in cache.layers if kind.kind == "window"] == [
+        windows
+    ]
+
+
+def test_how_many_states_a_request_keeps_hangs_on_the_class() -> None:
+    linear = {
+        **SMALL, "model_type": "kimi_linear", "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+        "linear_attn_config": {
+            "full_attn_layers": [4, 8], "kda_layers": [1, 2, 3, 5, 6, 7], "num_heads": 16, "head_dim": 128,
+            "short_conv_kernel_size": 4,
+        },
+    }  # fmt: skip
+    alone, inside = ask(linear), ask({"model_type": "kimi_k3", "text_config": linear})
+    assert alone is not None and inside is not None
+    assert alone.request_bytes(8192) == 33_030_144
+    assert inside.request_bytes(8192) == 40_108_032
 
 
 def test_embedding_models_keep_nothing() -> None:

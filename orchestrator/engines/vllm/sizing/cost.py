@@ -14,6 +14,9 @@ from orchestrator.engines.vllm.sizing.packed import PackedCache
 from orchestrator.engines.vllm.sizing.request import VllmCache
 from orchestrator.engines.vllm.sizing.shape import NotKnown, read
 
+_CHECKPOINTED = frozenset(("nemotron_h", "granitemoehybrid", "kimi_k3"))
+"""Types whose states are kept in the middle of a prefill too: Mamba-2, and Kimi-K3's delta attention."""
+
 
 def kv_cache(question: CacheQuestion) -> KvCache | None:
     """Its layers, or None: a class that this version lacks or nobody here knows, a key that is not understood, a tensor
@@ -36,6 +39,8 @@ def kv_cache(question: CacheQuestion) -> KvCache | None:
         in_flight = steps * shape.step_tokens
         if family is deepseek_v4:
             return PackedCache(layers, in_flight if shape.at_least("0.32") else None)
-        return VllmCache(layers, in_flight, shape.model_type)
+        # Beside the running state the last one that a prefix may be resumed from, and with some one of the prefill.
+        states = 3 if _CHECKPOINTED & {shape.model_type, str(question.config.get("model_type"))} else 2
+        return VllmCache(layers, in_flight, states)
     except NotKnown:
         return None

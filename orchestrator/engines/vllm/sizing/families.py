@@ -19,7 +19,7 @@ _TYPES: tuple[tuple[Family, str], ...] = (
     (
         windows.uniform,
         "arcee baichuan bailing_moe bailing_moe_v2 bloom cohere deepseek deepseek_vl_v2 ernie4_5 ernie4_5_moe exaone "
-        "flex_olmo gemma glm glm4 glm4_moe glm4v_moe_text glm4v_text glm_ocr_text gpt2 gpt_bigcode gpt_neox gptj "
+        "flex_olmo gemma glm glm4 glm4_moe glm4v_moe_text glm4v_text glm_ocr_text gpt2 gpt_neox gptj "
         "granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax internlm2 internlm3 jais2 llava "
         "minicpm minimax_m2 ministral3 mistral mixtral nemotron olmo olmo2 olmoe opt orion phi phi3 phi3_v phimoe "
         "qwen seed_oss smollm3 solar stablelm starcoder2 telechat2 voxtral xverse",
@@ -34,8 +34,10 @@ _TYPES: tuple[tuple[Family, str], ...] = (
     (windows.cohere2, "cohere2"),
     (windows.patterned, "afmoe exaone4 gemma3_text olmo3"),
     (windows.gemma4, "gemma4_text"),
+    (windows.listed, "exaone_moe gemma3n_text laguna"),
+    (windows.step3p5, "step3p5"),
     (windows.llama4, "llama4_text"),
-    (windows.mimo_v2, "mimo_v2_flash"),
+    (windows.mimo_v2, "mimo_v2 mimo_v2_flash"),
     (
         latent.mla,
         "axk1 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa kimi_k2 longcat_flash pangu_ultra_moe",

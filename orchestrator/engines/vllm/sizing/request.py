@@ -12,20 +12,17 @@ from dataclasses import dataclass
 
 from orchestrator.engines.kv_cache import BLOCK, CacheLayers, KvCache
 
-_STATES = {"lfm2": 2, "lfm2_moe": 2, "qwen3_5_text": 2, "qwen3_5_moe_text": 2, "qwen3_next": 2}
-"""States of one request: the running one and the last that a prefix may be resumed from."""
-_MOST_STATES = 3
-"""Mamba-2 and Kimi's delta attention keep another of the prefill."""
 _MLA_BLOCK = 128
 """A latent's blocks are multiples of this where a state makes them long."""
 
 
 @dataclass(frozen=True)
 class VllmCache(KvCache):
-    """`in_flight`: tokens that are scheduled at once; what a window has left behind is freed only once they are done."""
+    """`in_flight`: tokens that are scheduled at once; what a window has left behind is freed only once they are done.
+    `states`: of one request and layer."""
 
     in_flight: int
-    model_type: str
+    states: int
 
     def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
         if not self.layers:
@@ -65,7 +62,7 @@ class VllmCache(KvCache):
     def _blocks(self, layers: CacheLayers, tokens: int, context: int, share: int) -> int:
         """Pages of one group that a request claims, of so many tokens each."""
         if layers.kind == "state":
-            return _STATES.get(self.model_type, _MOST_STATES)
+            return self.states
         reach = layers.tokens or 0
         if layers.kind == "window":
             return math.ceil(min(reach - 1 + self.in_flight, context) / tokens) + 1

@@ -87,6 +87,30 @@ def gemma4(shape: ModelShape) -> Layers:
     return full, window
 
 
+def listed(shape: ModelShape) -> Layers:
+    """`layer_types` says it or nothing does; the last layers may use an earlier one's cache (Gemma 3n)."""
+    if shape.has("sliding_windows"):
+        raise NotKnown("sliding_windows")
+    count = shape.layers
+    kinds = shape.names("layer_types", count) or _unknown("layer_types")
+    shared = shape.needed("num_kv_shared_layers") if shape.model_type == "gemma3n_text" else 0
+    return mixed(shape, kinds[: max(count - shared, 0)])
+
+
+def step3p5(shape: ModelShape) -> Layers:
+    """Windows have heads of their own where `attention_other_setting` says so; KV heads are called groups."""
+    kinds = shape.names("layer_types", shape.layers) or _unknown("layer_types")
+    sliding, own = _counted(kinds), shape
+    if shape.has("attention_other_setting"):
+        other = shape.mapping("attention_other_setting")
+        if other.get("attention_type") != _SLIDING:
+            raise NotKnown("attention_other_setting")
+        own = ModelShape({**shape.part, **other}, shape.model_type, shape.question)
+    groups, window = own.needed("num_attention_groups"), shape.needed("sliding_window")
+    full = shape.attention("full", len(kinds) - sliding, kv_heads=shape.needed("num_attention_groups"))
+    return full, own.attention("window", sliding, kv_heads=groups, tokens=window)
+
+
 def llama4(shape: ModelShape) -> Layers:
     """Layers without rotary embedding see everything, the others a chunk."""
     count, chunk = shape.layers, shape.count("attention_chunk_size")
