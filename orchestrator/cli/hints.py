@@ -52,6 +52,12 @@ AFTER: Forms = {
     "lock_failed": "{command} -v",
     # what a launch needs
     "no_engine": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
+    "weights_too_large": (
+        "{command} --gpu {gpu} --set {setting}",
+        "{command} --set {setting}",
+        "deploy show {playbook}",
+        "deploy list playbooks",
+    ),
     "gpus_missing": "{command} --gpu {gpu}",
     "gpu_memory": "{command} --gpu {gpu}",
     "engine_version": (

@@ -160,6 +160,11 @@ class Options(ABC):
         """The same with this share of each card."""
 
     @property
+    def loads_all_weights(self) -> bool:
+        """Whether every card is known to hold its part of the weights as they are in the checkpoint."""
+        return False
+
+    @property
     @abstractmethod
     def sizes_its_cache(self) -> bool:
         """Whether the KV cache has a size of its own, so that the share of the card decides less."""

@@ -12,7 +12,7 @@ from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.plan import by_name, caveats, code, missing, outlook, preflight, resolve
+from orchestrator.plan import by_name, caveats, code, missing, outlook, preflight, resolve, weights
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import expected, installed_first
@@ -146,6 +146,7 @@ def make_plan(
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
         options, withheld = resolve.without_token(options, survey.hf_endpoint)
+    too_large = weights.too_large(host, playbook, survey, version, options, fit)
     short = _shortage(playbook, survey, version, options, goal)
     forbids = short is not None and _forbids(short, survey, options)
     return Plan(
@@ -171,6 +172,7 @@ def make_plan(
         choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),
+            *([too_large] if too_large is not None else []),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
         ),
         installs=installs,

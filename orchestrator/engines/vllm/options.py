@@ -10,6 +10,12 @@ from orchestrator.engines.vllm import consents, memory
 from orchestrator.engines.vllm.beside import named_beside
 from orchestrator.engines.vllm.flags import check_flags, check_variables
 
+_FEWER_WEIGHTS = (
+    "quantization", "load-format", "cpu-offload-gb", "offload-backend", "offload-group-size", "language-model-only",
+    "hf-overrides", "model-loader-extra-config",
+)  # fmt: skip
+"""With these a card may hold less than the checkpoint's files say."""
+
 
 @dataclass(frozen=True)
 class VllmOptions(ModuleOptions):
@@ -49,6 +55,10 @@ class VllmOptions(ModuleOptions):
     def step_tokens(self) -> int | None:
         number = self.number("max-num-batched-tokens")
         return int(number) if number and number >= 1 else None
+
+    @property
+    def loads_all_weights(self) -> bool:
+        return not any(name in self.given for name in _FEWER_WEIGHTS)
 
     @property
     def sizes_its_cache(self) -> bool:

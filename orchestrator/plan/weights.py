@@ -1,0 +1,51 @@
+"""Are the weights alone more than an engine takes of a card? Pure."""
+
+from __future__ import annotations
+
+from orchestrator.base.errors import PreflightRefused
+from orchestrator.engines import sizing
+from orchestrator.engines.options import Options
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+CERTAIN = 0.95
+"""Of the weights that the index names some may not be loaded (layers that only guess tokens ahead): a launch is refused only
+where that much of them is too much."""
+MOST_RANKS = 64
+
+
+def too_large(
+    host: str, playbook: Playbook, survey: Survey, version: str | None, options: Options, fit: sizing.Fit
+) -> PreflightRefused | None:
+    """That no card holds its part, which no shorter context would help; with the setting and the cards that would do."""
+    on_cpu = survey.engine is not None and survey.engine.on_cpu
+    if fit.weights_gib_per_gpu is None or fit.memory_gib is None or on_cpu or not options.loads_all_weights:
+        return None
+    share = fit.memory_gib * fit.utilisation
+    if fit.weights_gib_per_gpu * CERTAIN <= share:
+        return None
+    room = share - options.overhead(version).safe
+    return PreflightRefused(
+        "weights_too_large",
+        f"{host}: the weights take {fit.weights_gib_per_gpu:.1f} GiB of each GPU, {options.engine} takes "
+        f"{share:.1f} GiB of it ({fit.utilisation:g} of {fit.memory_gib:.1f})",
+        **_instead(playbook, survey, options, room),
+    )
+
+
+def _instead(playbook: Playbook, survey: Survey, options: Options, room: float) -> dict[str, str]:
+    """Over how many GPUs of this kind the weights would go, where the host has them or is only named."""
+    whole = survey.checkpoint.weights_bytes or playbook.figures.weights_bytes
+    tensor = options.tensor
+    while whole and (tensor := tensor * 2) <= MOST_RANKS:
+        gpus = options.gpus // options.tensor * tensor
+        part = sizing.weights_gib_per_gpu(
+            whole,
+            gpus=options.ranks // options.tensor * tensor,
+            replicated_bytes=playbook.figures.replicated_bytes,
+        )
+        if part >= room or not (survey.supposed or gpus <= len(survey.facts.cards)):
+            continue
+        setting = {"setting": f"parallel.tensor={tensor}"}
+        return {**setting, "gpu": f"{gpus}x{survey.facts.cards[0].name}"} if survey.supposed else setting
+    return {}
