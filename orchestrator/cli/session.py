@@ -152,11 +152,16 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     if not is_model(options.playbook):
         return playbook, None
 
-    from orchestrator.models import choose, hub
+    from orchestrator.models import hub
 
     given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
     published = hub.read(playbook.model.repository, playbook.model.revision, {**os.environ, **given})
-    return choose.before_any_host(playbook, published), published
+
+    from orchestrator.models.choose import (
+        before_any_host,
+    )  # all of planning, which a wrong id does not wait for
+
+    return before_any_host(playbook, published), published
 
 
 def _asked_about(options: SharedOptions) -> tuple[str, str]:
