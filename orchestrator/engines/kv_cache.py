@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 CacheKind = Literal["full", "mla", "indexer", "window", "chunk", "state", "cross"]
 """full, mla (one latent vector a token) and indexer (keys by which tokens are chosen) keep every token; window and chunk
@@ -76,6 +79,12 @@ class KvCache:
         if kinds & {"window", "chunk"}:
             return "sliding"
         return "gqa" if "full" in kinds else "other"
+
+    def of_stage(self, stages: int) -> Self:
+        """What the fullest of so many pipeline stages keeps, where each kind of layer is spread evenly over them."""
+        return replace(
+            self, layers=tuple(replace(each, count=math.ceil(each.count / stages)) for each in self.layers)
+        )
 
     def token_bytes(self, context: int) -> float:
         """Bytes that each further token takes, of a request of so many; windows that reach as far count."""

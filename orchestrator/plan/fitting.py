@@ -58,6 +58,10 @@ class Fitting:
         )
 
     def _cache(self, dtype: str, tensor: int, memory_gib: float | None) -> KvCache | None:
+        cache = self._whole_cache(dtype, tensor, memory_gib)
+        return None if cache is None else cache.of_stage(self.options.ranks // self.options.tensor)
+
+    def _whole_cache(self, dtype: str, tensor: int, memory_gib: float | None) -> KvCache | None:
         if CONFIG not in self.configs:
             return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor)
         facts = self.survey.facts

@@ -63,6 +63,12 @@ def test_heads_are_divided_and_not_shared_over_ranks() -> None:
     assert judged.ways == ("context 57168", "tensor parallel 4")
 
 
+def test_pipeline_stages_share_the_layers_and_the_fullest_decides() -> None:
+    staged = KIMI.with_overrides(["parallel.tensor=4", "parallel.pipeline=2"])
+    for checkpoint in (WHOLE, NO_FILES):
+        assert fit(staged, survey(checkpoint=checkpoint)).kv_bytes_per_token == 31 * 576
+
+
 def test_weights_that_leave_no_room_want_more_cards_alone() -> None:
     small = KIMI.with_overrides(["parallel.tensor=4"])
     assert fit(small, survey()).ways == ("tensor parallel 8",)

@@ -31,7 +31,8 @@ WINDOWS = {**LLAMA, "sliding_window": 4096, "layer_types": ["sliding_attention",
 
 
 def ask(config: Mapping[str, Any], dtype: str = "auto", tensor: int = 1, **more: Any) -> KvCache | None:
-    return kv_cache(CacheQuestion(config, more.pop("version", "0.32.0"), dtype, tensor, **more))
+    card = more.pop("compute_cap", "9.0")
+    return kv_cache(CacheQuestion(config, more.pop("version", "0.32.0"), dtype, tensor, card, **more))
 
 
 def token(config: Mapping[str, Any], dtype: str = "auto", tensor: int = 1, **more: Any) -> float | None:
@@ -176,10 +177,11 @@ def test_layers_share_an_indexer_only_in_releases_that_know_of_it() -> None:
         ("12.0", "0.32.0", 656, 656),
         ("12.0", "0.24.0", None, None),
         ("8.0", "0.32.0", None, None),
+        (None, "0.32.0", None, None),
     ],
 )
 def test_the_card_decides_how_a_sparse_latent_lies(
-    card: str, version: str, auto: int | None, fp8: int | None
+    card: str | None, version: str, auto: int | None, fp8: int | None
 ) -> None:
     for dtype, latent in (("auto", auto), ("fp8", fp8)):
         size = token(GLM, dtype, version=version, compute_cap=card)

@@ -43,7 +43,7 @@ def _sparse(shape: ModelShape, size: int) -> Layers:
 
 def _sparse_bytes(shape: ModelShape, size: int) -> int:
     """The layout hangs on the card. Asked of 0.32 on 9.0, 10.0 and 12.0, of older releases on 9.0 alone."""
-    dtype, card = shape.question.dtype, (shape.question.compute_cap or "9.0").partition(".")[0]
+    dtype, card = shape.question.dtype, (shape.question.compute_cap or "").partition(".")[0]
     if card not in ("9", "10", "12") or (card != "9" and not shape.at_least("0.32")):
         raise NotKnown("compute capability")
     if card == "12" or dtype == "fp8_ds_mla":
@@ -87,7 +87,7 @@ def deepseek_v4(shape: ModelShape) -> Layers:
     dtype = shape.question.dtype
     if not (is_fp8(dtype) or dtype == "fp8_ds_mla" or (shape.at_least("0.32") and dtype == "auto")):
         raise NotKnown(dtype)
-    if (shape.question.compute_cap or "9.0").partition(".")[0] not in ("9", "10"):
+    if (shape.question.compute_cap or "").partition(".")[0] not in ("9", "10"):
         raise NotKnown("compute capability")
     ratios = shape.names("compress_ratios", count) or []
     if not ratios or any(ratio not in (0, 1, 4, 128) for ratio in ratios):
