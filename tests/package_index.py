@@ -12,7 +12,7 @@ import sys
 import tempfile
 import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.on_host.environments import uv
@@ -37,11 +37,14 @@ def uv_wheel() -> Path | None:
     return CACHED / name if (CACHED / name).exists() else None
 
 
-def wheel(folder: Path, name: str, version: str, files: Mapping[str, bytes]) -> Path:
-    """A pure wheel with these files."""
+def wheel(
+    folder: Path, name: str, version: str, files: Mapping[str, bytes], *, needs: Sequence[str] = ()
+) -> Path:
+    """A pure wheel with these files, which needs these packages."""
+    needed = "".join(f"Requires-Dist: {need}\n" for need in needs)
     stem = f"{name.replace('-', '_')}-{version}"
     metadata = {
-        f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{stem}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needed}".encode(),
         f"{stem}.dist-info/WHEEL": b"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     whole = {**files, **metadata}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,17 @@ class SuitedOption:
 
 
 @dataclass(frozen=True)
+class Distribution:
+    """How it is installed: the Pythons that will do; by package (`left_out`) which of those that it names are not installed
+    with it, and (`pages`) which pages link to wheels that no index has.
+    """
+
+    pythons: str = ">=3.10"
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Engine:
     """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
 
@@ -83,8 +94,7 @@ class Engine:
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
     patience: str | None = None
-    pythons: str = ">=3.10"
-    """The Pythons for which it is distributed."""
+    distribution: Distribution = Distribution()
 
     @cached_property
     def log(self) -> LogGrammar:

