@@ -57,11 +57,12 @@ def hosts(ctx: click.Context, _: click.Parameter | None, typed: str) -> list[Com
 
 
 def gpus(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
-    """Names of cards, behind the count that was typed."""
+    """Names of cards behind the count that was typed, in a spelling that a shell need not quote."""
     from orchestrator.survey.cards import known
 
     count = re.match(r"\d+x|", typed)
-    return _starting(typed, (f"{count[0] if count else ''}{card.name}" for card in known()))
+    names = (card.name.replace(" ", "-") for card in known())
+    return _starting(typed, (f"{count[0] if count else ''}{name}" for name in names))
 
 
 def files(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:

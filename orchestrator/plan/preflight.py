@@ -62,9 +62,9 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
 
 def _release(playbook: Playbook) -> str | None:
     """The oldest release that the playbook names and accepts."""
-    named = (
-        Version(spec.version) for spec in SpecifierSet(playbook.engine.version) if "*" not in spec.version
-    )
+    pinned = playbook.engine.pinned
+    wanted = SpecifierSet(f"=={pinned.version}" if pinned else playbook.engine.version)
+    named = (Version(spec.version) for spec in wanted if "*" not in spec.version)
     return next((str(each) for each in sorted(named) if playbook.engine.accepts(str(each))), None)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from orchestrator.base.errors import PreflightRefused
 from orchestrator.engines import sizing
 from orchestrator.engines.options import Options
+from orchestrator.plan.installing import on_cpu
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
@@ -18,8 +19,9 @@ def too_large(
     host: str, playbook: Playbook, survey: Survey, version: str | None, options: Options, fit: sizing.Fit
 ) -> PreflightRefused | None:
     """That no card holds its part, which no shorter context would help; with the setting and the cards that would do."""
-    on_cpu = survey.engine is not None and survey.engine.on_cpu
-    if fit.weights_gib_per_gpu is None or fit.memory_gib is None or on_cpu or not options.loads_all_weights:
+    if fit.weights_gib_per_gpu is None or fit.memory_gib is None:
+        return None
+    if on_cpu(playbook, survey) or not options.loads_all_weights:
         return None
     share = fit.memory_gib * fit.utilisation
     if fit.weights_gib_per_gpu * CERTAIN <= share:

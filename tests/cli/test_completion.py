@@ -66,6 +66,8 @@ def test_the_first_word_is_a_verb_or_a_playbook(home: Path) -> None:
         ("deploy plan kimi-k2.5 --host lab", ["lab1"]),
         ("deploy plan kimi-k2.5 --host lo", ["local"]),
         ("deploy plan kimi-k2.5 --host ml@gpu", ["ml@gpu7", "ml@gpu8"]),
+        ("deploy plan kimi-k2.5 --gpu H", ["H100", "H100-NVL", "H200"]),
+        ("deploy plan kimi-k2.5 --gpu 8xRTX-P", ["8xRTX-PRO-6000"]),
         ("deploy kimi-k2.5 --patch fix", ["fix-mine"]),
         ("deploy revert kimi-k2.5 --patch fix", ["fix-mine"]),
         ("deploy show fix", ["fix-mine"]),

@@ -84,6 +84,28 @@ def test_without_a_version_nothing_is_refused_and_nothing_is_foreseen_of_it(
     assert "vllm of a version that is not known" in " ".join(capsys.readouterr().out.split())
 
 
+def test_of_a_pinned_engine_the_version_is_known_and_another_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = {"layers": 61, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "kv_cache": "fp8"}
+    content = {
+        "model": {"repository": "deploy-tests/pinned"},
+        "engine": {"install": "vllm==0.17.1"},
+        "context": 4096,
+        "figures": figures,
+    }
+    (tmp_path / "mine.yaml").write_text(json.dumps(content))
+    pinned = ["plan", str(tmp_path / "mine.yaml"), *FLAGSHIP[2:-2]]
+    printed = plan(capsys, *pinned)
+    assert printed["engine"]["version"] == "0.17.1"
+    assert [each["patch"] for each in printed["predictions"]] == ["fp8-kv-mla"]
+    words = [*pinned, "--vllm", "0.18.0"]
+    monkeypatch.setattr("sys.argv", ["deploy", *words])
+    error = plan(capsys, *words, code=4)["error"]
+    assert error["code"] == "engine_version"
+    assert error["next"].endswith("--vllm 0.17.1")
+
+
 @pytest.mark.parametrize(
     ("cards_named", "version", "code", "follows"),
     [

