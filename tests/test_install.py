@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.on_host.environments import uv
 from tests import stand_in
-from tests.deploy import Left
-from tests.deployments import Case
+from tests.deploy import Deploy, Left
+from tests.deployments import REPOSITORY, Case
 from tests.package_index import PackageIndex, stand_in_wheel, uv_wheel
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 
@@ -111,3 +112,17 @@ def test_a_version_that_no_index_has_is_told_as_uv_tells_it(bare: Case) -> None:
     assert error["code"] == "engine_not_found"
     assert "no version of vllm==0.99.0" in error["message"]
     assert error["next"].endswith(f"# on {bare.server.alias}")
+
+
+def test_a_model_without_a_playbook_brings_its_engine_along(
+    bare: Case, index: PackageIndex, tmp_path: Path
+) -> None:
+    deploy = Deploy(bare.server, bare.path, tmp_path / "home", {"HF_ENDPOINT": bare.hub.endpoint})
+    engine = ["--set", "engine.install=vllm==0.16.0", "--set", f"engine.index=[{index.url}]"]
+    usual = ["--set", f"port={bare.content['port']}", "--env", f"HF_ENDPOINT={bare.hub.endpoint}"]
+    left = deploy(REPOSITORY, "--json", *engine, *usual, "--consent", "install-engine")
+    assert left.code == 0, left.out + left.err
+    (first, *_) = left.of("plan")
+    assert first["engine"]["version"] == "0.16.0"
+    assert first["steps"][0]["name"] == "install"
+    assert deploy("stop", REPOSITORY, *engine, *usual).code == 0

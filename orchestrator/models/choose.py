@@ -13,6 +13,7 @@ from orchestrator.models.identity import USEFUL_TOKENS
 from orchestrator.models.published import TOKENIZER, Published
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
+from orchestrator.plan.installing import expected
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
@@ -69,7 +70,7 @@ def choose(host: str, asked: Playbook, published: Published, survey: Survey, wis
             *_engine(asked, survey),
             *_files(published),
             *_code(published),
-            *_parsers(asked, published, wishes.version(survey)),
+            *_parsers(asked, published, wishes.version(survey) or expected(asked, survey)),
             *_size(host, asked, published, survey, wishes),
         )
         if asked.origin(*choice.key) != "option"
