@@ -20,7 +20,7 @@ _MOST_RANKS = 64
 @dataclass(frozen=True)
 class Fitting:
     """What of a launch decides; `dtype` is what its KV cache is stored as, `configs` are the files as they will be.
-    `settled`: changes for a failure were made, so that another dtype is none to offer."""
+    `settled`: changes for a failure were made, or one is known of FP8 here, so that it is none to offer."""
 
     playbook: Playbook
     survey: Survey

@@ -27,9 +27,16 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def with_consequences(
-    playbook: Playbook, survey: Survey, version: str | None, changes: Sequence[Change], options: Options
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    changes: Sequence[Change],
+    options: Options,
+    *,
+    fp8_fails: bool = False,
 ) -> tuple[tuple[Change, ...], Options, sizing.Fit]:
     """The changes with what they bring about, the options and the fit then: each spares a launch that would fail for it.
+    `fp8_fails`: whether a KV cache in FP8 is no way out here.
 
     Without an explicit option the checkpoint's own config decides, so a way that edits it where no option is set does so in
     the same step in which it takes the option away. A KV cache in bf16 takes twice the bytes of FP8, so the context shrinks
@@ -37,13 +44,13 @@ def with_consequences(
     """
     changes = [_with_edits(playbook, survey, version, change, options) for change in changes]
     then = resolve.changed(options, changes)
-    judged = fit(playbook, survey, version, then, changes)
+    judged = fit(playbook, survey, version, then, changes, fp8_fails=fp8_fails)
     if not changes or judged.verdict != "does_not_fit" or not judged.longest_context:
         return tuple(changes), then, judged
     flags = {**changes[-1].flags, f"--{options.context_option}": str(judged.longest_context)}
     planned = (*changes[:-1], replace(changes[-1], flags=flags))
     then = resolve.changed(options, planned)
-    return planned, then, fit(playbook, survey, version, then, planned)
+    return planned, then, fit(playbook, survey, version, then, planned, fp8_fails=fp8_fails)
 
 
 def _with_edits(
@@ -68,6 +75,8 @@ def fit(
     version: str | None,
     options: Options,
     changes: Sequence[Change] = (),
+    *,
+    fp8_fails: bool = False,
 ) -> sizing.Fit:
     """How weights and the KV cache of one full request fit into the smallest GPU, with these options and once the
     changes' edits are in."""
@@ -78,7 +87,7 @@ def fit(
     deciding = playbook.kind.cache_type.members
     if any(edit.path.rpartition("/")[2] in deciding for change in changes for edit in change.pending):
         dtype = "auto"
-    return Fitting(playbook, survey, version, options, configs, dtype, bool(changes)).judged()
+    return Fitting(playbook, survey, version, options, configs, dtype, bool(changes) or fp8_fails).judged()
 
 
 def gpu_shortage(

@@ -17,7 +17,7 @@ from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import expected, installed_first
 from orchestrator.plan.known import of_host, of_launch
-from orchestrator.plan.predict import predicted
+from orchestrator.plan.predict import may_fail, predicted
 from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.pinned import PinnedEngine
@@ -141,7 +141,10 @@ def make_plan(
     standing = resolve.standing(playbook, survey)
     known = of_launch(playbook, survey, version, standing)
     wanted, skipped = _changes(survey, wishes, known, standing)
-    changes, options, fit = outlook.with_consequences(playbook, survey, version, wanted, standing)
+    fp8_fails = may_fail(standing.kv_dtype_setting, "fp8", wishes.patches, known)
+    changes, options, fit = outlook.with_consequences(
+        playbook, survey, version, wanted, standing, fp8_fails=fp8_fails
+    )
     withheld: tuple[str, ...] = ()
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.engines.options import Options
 from orchestrator.patches import propose
@@ -54,6 +55,13 @@ def _may_be_foreseen(way: ProposedWay, beside: Sequence[str]) -> bool:
 
 def _differs(then: Options, now: Options) -> bool:
     return (then.texts, then.sent, then.removed) != (now.texts, now.sent, now.removed)
+
+
+def may_fail(setting: str, value: str, patches: Sequence[Patch], known: Known) -> bool:
+    """Whether a patch knows of a failure here that comes of this setting, as the engine calls it, or of one that may come."""
+    then = replace(known, engine={**known.engine, setting: value})
+    windows = [patch.window for patch in patches if patch.window and setting in patch.window.engine]
+    return any(then.hold(window) or may_be(window, then) for window in windows)
 
 
 def may_be(window: When, known: Known) -> bool:

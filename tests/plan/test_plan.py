@@ -247,6 +247,16 @@ def test_a_context_that_does_not_fit_or_hardly_fits_is_the_first_warning(kimi: P
         assert (planned.warnings[:1] == (planned.fit.reason,)) is (verdict != "fits")
 
 
+@pytest.mark.parametrize(("version", "offered"), [("0.16.0", False), ("0.20.2", True)])
+def test_fp8_is_no_way_to_a_longer_context_where_a_patch_knows_that_it_fails(
+    kimi: Playbook, version: str, offered: bool
+) -> None:
+    long = kimi.with_overrides(["context=262144"], ["kv-cache-dtype=bfloat16"])
+    ways = plan(long, survey(), engine_version=version).fit.ways
+    assert ways[-1] == "tensor parallel 16"
+    assert ("a KV cache in FP8" in ways) is offered
+
+
 @pytest.mark.parametrize(
     ("mirror", "consents", "given"),
     [(None, (), True), ("https://mirror", (), False), ("https://mirror", ("token-to-endpoint",), True)],
