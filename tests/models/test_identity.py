@@ -19,7 +19,7 @@ def test_an_organisation_and_a_name_are_a_model(word: str) -> None:
     [
         "kimi-k2.5",
         "./qwen3",
-        "/root/qwen3",
+        "/models/qwen3",
         "~/models/qwen3",
         "a/b/c",
         "mine/qwen3.yaml",
