@@ -17,16 +17,14 @@ from orchestrator.programs.ask import ask
 from orchestrator.programs.download import (
     DownloadHolder,
     DownloadProgress,
+    DownloadStanding,
     DownloadStatus,
-    FailedDownload,
     Fetched,
-    Standing,
     StartDownload,
 )
+from orchestrator.programs.errand import FailedErrand, standings
 from orchestrator.survey.survey import Survey
 
-FIRST_POLL_SECONDS = 0.1
-POLL_SECONDS = 1.0
 DOWNLOAD_CODES = (
     "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
     "hub_missing", "hub_not_found", "hub_unreachable", "not_started", "permission",
@@ -51,14 +49,13 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
         python=survey.engine.executable if survey.engine else playbook.engine.interpreter,
     )
     with job.report.step("download", f"asking the Hub for {source.repository}") as step:
-        answer = _start(job, survey, source, endpoint)
-        if answer.state == "running":
-            _require_the_same(answer.holder or DownloadHolder(), playbook, source)
+        first = _start(job, survey, source, endpoint)
+        if first.state == "running":
+            _require_the_same(first.holder or DownloadHolder(), playbook, source)
         started = time.monotonic()
-        pause = FIRST_POLL_SECONDS
-        while True:
+        for answer in standings(first, lambda: ask(job.host, DownloadStatus(instance=job.name)), proceed):
             value = answer.last
-            if isinstance(value, FailedDownload):
+            if isinstance(value, FailedErrand):
                 raise failure(value.error.code, value.error.message, source)
             if isinstance(value, Fetched):
                 step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
@@ -67,19 +64,12 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
                     kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
                     job.report.emit("warning", kept, kept=list(value.kept))
                 return value
-            if answer.state not in ("started", "running"):
-                raise failure(
-                    "download_failed", f"the download ended without a word; see {answer.room}", source
-                )
             if isinstance(value, DownloadProgress) and value.total:
                 _tell(step, value, time.monotonic() - started)
-            time.sleep(pause)
-            proceed()
-            pause = min(2 * pause, POLL_SECONDS)
-            answer = ask(job.host, DownloadStatus(instance=job.name))
+        raise failure("download_failed", f"the download ended without a word; see {first.room}", source)
 
 
-def _start(job: Job, survey: Survey, source: Source, endpoint: str | None) -> Standing:
+def _start(job: Job, survey: Survey, source: Source, endpoint: str | None) -> DownloadStanding:
     playbook = job.playbook
     request = StartDownload(
         instance=job.name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from orchestrator.base.errors import DeployError
@@ -10,8 +9,8 @@ from orchestrator.install.failure import failure
 from orchestrator.job import Job
 from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.programs.ask import ask
+from orchestrator.programs.errand import FailedErrand, standings
 from orchestrator.programs.install_engine import (
-    FailedInstall,
     InstalledNow,
     InstallProgress,
     InstallStatus,
@@ -19,8 +18,6 @@ from orchestrator.programs.install_engine import (
 )
 
 PYPI = "https://pypi.org/simple"
-FIRST_POLL_SECONDS = 0.1
-POLL_SECONDS = 1.0
 
 
 def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda: None) -> InstalledNow:
@@ -32,10 +29,10 @@ def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda
 
     def failed(code: str, message: str) -> DeployError:
         index = (indexes or (PYPI,))[0].rstrip("/")
-        return failure(code, message, pinned, host.name, room=answer.room, index=index)
+        return failure(code, message, pinned, host.name, room=first.room, index=index)
 
     with job.report.step("install", f"{pinned} into {pinned.folder}") as step:
-        answer = ask(
+        first = ask(
             host,
             StartInstall(
                 instance=job.name,
@@ -49,22 +46,17 @@ def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda
             ),
             deadline=60.0,
         )
-        pause, shown = FIRST_POLL_SECONDS, ""
-        while True:
+        status, shown = InstallStatus(engine=pinned.name, version=pinned.version), ""
+        for answer in standings(first, lambda: ask(host, status), proceed):
             line = answer.last
-            if isinstance(line, FailedInstall):
+            if isinstance(line, FailedErrand):
                 raise failed(line.error.code, line.error.message)
-            if isinstance(line, InstalledNow) and answer.state not in ("started", "running"):
+            if isinstance(line, InstalledNow) and not answer.goes_on:
                 there = "" if line.made else ", was there"
                 step.done = f"{pinned.name} {line.version} on Python {line.python}{there}"
                 step.data = {"engine": pinned.name, "version": line.version, "made": line.made}
                 return line
-            if answer.state not in ("started", "running"):
-                raise failed("install_failed", f"the installation ended without a word; see {answer.room}")
             if isinstance(line, InstallProgress) and line.line != shown:
                 shown = line.line
                 step.progress(f"{line.phase}: {line.line}", phase=line.phase)
-            time.sleep(pause)
-            proceed()
-            pause = min(2 * pause, POLL_SECONDS)
-            answer = ask(host, InstallStatus(engine=pinned.name, version=pinned.version))
+        raise failed("install_failed", f"the installation ended without a word; see {first.room}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from orchestrator.programs.request import Request, Stored, Value, secret
+from orchestrator.programs.errand import ErrandStanding, FailedErrand, spoken
+from orchestrator.programs.request import Request, Stored, secret
 
 
 class DownloadHolder(Stored):
@@ -43,35 +44,14 @@ class Fetched(Stored):
     """Small files that somebody edited on the host: they stayed as they are."""
 
 
-class DownloadFault(Stored):
-    """A code of `on_host/checkpoint/hub_errors.py`, and what went wrong."""
-
-    code: str
-    message: str
+ProgressLine = Annotated[FailedErrand | Fetched | DownloadProgress, Field(union_mode="left_to_right")]
 
 
-class FailedDownload(Stored):
-    """A download that did not end well, and why."""
+class DownloadStanding(ErrandStanding):
+    """`holder` is what the running download noted of itself, or the last one; `last` is the last line of progress."""
 
-    error: DownloadFault
-
-
-def _spoken(line: Any) -> Any:
-    """A line without a word stands for none yet."""
-    return line or None
-
-
-ProgressLine = Annotated[FailedDownload | Fetched | DownloadProgress, Field(union_mode="left_to_right")]
-
-
-class Standing(Value):
-    """`holder` is what the running download noted of itself, or the last one; `last` is the last line of progress; `room` is
-    the folder of its log."""
-
-    state: Literal["started", "running", "done", "failed", "stopped", "none"]
     holder: DownloadHolder | None
-    last: Annotated[ProgressLine | None, BeforeValidator(_spoken)]
-    room: str
+    last: Annotated[ProgressLine | None, BeforeValidator(spoken)]
 
 
 class FetchedFile(Stored):
@@ -94,7 +74,7 @@ class Manifest(Stored):
     files: Mapping[str, FetchedFile]
 
 
-class StartDownload(Request[Standing]):
+class StartDownload(Request[DownloadStanding]):
     """`keep` are files whose local bytes are ours; the token may go wherever the endpoint leads with `token_consent`."""
 
     program = "download"
@@ -112,7 +92,7 @@ class StartDownload(Request[Standing]):
     keep: tuple[str, ...]
 
 
-class DownloadStatus(Request[Standing]):
+class DownloadStatus(Request[DownloadStanding]):
     program = "download"
 
     action: Literal["status"] = "status"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from orchestrator.programs.request import Request, Stored, Value
+from orchestrator.programs.errand import ErrandStanding, FailedErrand, spoken
+from orchestrator.programs.request import Request, Stored
 
 
 class InstallHolder(Stored):
@@ -31,35 +32,14 @@ class InstalledNow(Stored):
     python: str
 
 
-class InstallFault(Stored):
-    """A code of `on_host/environments/failure.py`, and what went wrong."""
-
-    code: str
-    message: str
+InstallLine = Annotated[FailedErrand | InstalledNow | InstallProgress, Field(union_mode="left_to_right")]
 
 
-class FailedInstall(Stored):
-    """An installation that did not end well, and why."""
+class InstallStanding(ErrandStanding):
+    """`holder` is what the running installation noted of itself, or the last one; `last` is the last line of progress."""
 
-    error: InstallFault
-
-
-def _line(line: Any) -> Any:
-    """A line without a word stands for none yet."""
-    return line or None
-
-
-InstallLine = Annotated[FailedInstall | InstalledNow | InstallProgress, Field(union_mode="left_to_right")]
-
-
-class InstallStanding(Value):
-    """`holder` is what the running installation noted of itself, or the last one; `last` is the last line of progress;
-    `room` is the folder of its log."""
-
-    state: Literal["started", "running", "done", "failed", "stopped", "none"]
     holder: InstallHolder | None
-    last: Annotated[InstallLine | None, BeforeValidator(_line)]
-    room: str
+    last: Annotated[InstallLine | None, BeforeValidator(spoken)]
 
 
 class StartInstall(Request[InstallStanding]):

@@ -11,6 +11,7 @@ from orchestrator.base.errors import CheckpointError, Halted, HostError, Locked,
 from orchestrator.download import fetch
 from orchestrator.job import Job
 from orchestrator.plan.wishes import Wishes
+from orchestrator.programs import errand
 from orchestrator.programs.download import Fetched
 from orchestrator.survey.survey import Survey
 from tests.jobs import KIMI, Answering, Told, job
@@ -53,7 +54,7 @@ class Downloading(Answering):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(errand.time, "sleep", lambda seconds: None)
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.delenv("HF_ENDPOINT", raising=False)
 

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.base.errors import Halted, PreflightRefused
 from orchestrator.install import follow
 from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.programs import errand
 from tests.jobs import Answering, Told, job
 
 PINNED = PinnedEngine.of("vllm==0.16.0")
@@ -35,7 +36,7 @@ class Installing(Answering):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(errand.time, "sleep", lambda seconds: None)
 
 
 def test_it_is_followed_to_its_end_and_each_line_is_told_once() -> None:

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from orchestrator.programs.download import (
     DownloadProgress,
+    DownloadStanding,
     DownloadStatus,
-    FailedDownload,
     Fetched,
     Manifest,
-    Standing,
 )
+from orchestrator.programs.errand import FailedErrand
 
 HALF = {"bytes": 5, "total": 10, "files_done": 1, "files": 2, "rate": 3, "eta_seconds": 2, "file": "a"}
 DONE = {"done": True, "commit": "c", "files": 12, "fetched": 3, "bytes": 99, "kept": ["a.json"]}
@@ -31,13 +31,13 @@ HOLDER = {
 }
 
 
-def standing(last: Any, holder: Any = None, state: str = "running") -> Standing:
+def standing(last: Any, holder: Any = None, state: str = "running") -> DownloadStanding:
     answer = {"state": state, "holder": holder, "last": last, "room": "/state/download"}
     return DownloadStatus(instance="x").read(answer)
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"), [(HALF, DownloadProgress), (DONE, Fetched), (FAILED, FailedDownload)]
+    ("line", "kind"), [(HALF, DownloadProgress), (DONE, Fetched), (FAILED, FailedErrand)]
 )
 def test_a_line_is_one_of_three(line: dict[str, Any], kind: type) -> None:
     last = standing({**line, "of_the_future": [1]}).last

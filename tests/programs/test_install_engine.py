@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from orchestrator.programs.errand import FailedErrand
 from orchestrator.programs.install_engine import (
-    FailedInstall,
     InstalledNow,
     InstallProgress,
     InstallStanding,
@@ -26,7 +26,7 @@ def standing(last: Any) -> InstallStanding:
 
 
 @pytest.mark.parametrize(
-    ("line", "kind"), [(HALF, InstallProgress), (DONE, InstalledNow), (FAILED, FailedInstall)]
+    ("line", "kind"), [(HALF, InstallProgress), (DONE, InstalledNow), (FAILED, FailedErrand)]
 )
 def test_a_line_is_one_of_three(line: dict[str, Any], kind: type) -> None:
     last = standing({**line, "of_the_future": [1]}).last
