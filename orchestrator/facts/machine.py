@@ -29,6 +29,7 @@ say hf_home "${HF_HOME-}"
 say hf_endpoint "${HF_ENDPOINT-}"
 env | sed -n 's/^\(HF_[A-Z0-9_]*\)=..*/hf_name=\1/p'
 say cuda_visible_devices "${CUDA_VISIBLE_DEVICES-}"
+{ env; cat /etc/nccl.conf "$HOME/.nccl.conf"; } | sed -n 's/^ *\(NCCL_[A-Z0-9_]*\)=..*/nccl=\1/p' | sort -u
 cpus=$(getconf _NPROCESSORS_ONLN || nproc)
 say cpus "${cpus:-$(grep -c '^processor' /proc/cpuinfo)}"
 sed -n 's/^MemTotal: *\([0-9]*\) kB/memory_kib=\1/p; s/^MemAvailable: *\([0-9]*\) kB/memory_free_kib=\1/p' /proc/meminfo
@@ -87,6 +88,8 @@ class Machine:
     remove_ipc: bool | None
     """Whether logind removes a user's shared memory at the last logout (never root's)."""
     linger: bool | None
+    nccl: tuple[str, ...] = ()
+    """Which of NCCL's variables are set there for every program, in the environment or in a file that NCCL reads."""
 
     @property
     def logout_kills(self) -> bool:
@@ -135,6 +138,7 @@ def parse(output: Output) -> Machine | Unknown:
         kill_user_processes=_busctl(first.get("KillUserProcesses")),
         remove_ipc=_busctl(first.get("RemoveIPC")),
         linger={"yes": True, "no": False}.get(first.get("linger", "")),
+        nccl=tuple(sorted(values["nccl"])),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -38,6 +38,10 @@ class Topology:
         """The kind of the longest link and the first pair of GPUs that has it; None for a single GPU."""
         pairs = [(_kind(self.links[a][b]), a, b) for a in range(self.gpus) for b in range(a + 1, self.gpus)]
         return max(pairs, key=lambda pair: (NEAREST_FIRST.index(pair[0]), -pair[1], -pair[2]), default=None)
+
+    def of(self, numbers: Sequence[int]) -> Topology:
+        """The links between these GPUs alone, in this order."""
+        return Topology(tuple(tuple(self.links[a][b] for b in numbers) for a in numbers))
 
     @property
     def shape(self) -> LinkShape:
@@ -132,44 +136,38 @@ def suggest_nccl(
     sockets: int | None,
     cpu_vendor: str | None,
     no_p2p: tuple[tuple[int, int, str], ...] = (),
+    among: Sequence[int] | None = None,
 ) -> tuple[Suggestion, ...]:
-    """What to set for collectives of all these GPUs on one node; often nothing, which is a real answer.
+    """What to set for collectives of these GPUs of one node (`among`, by number; all unless told); often nothing, which is a
+    real answer.
 
     NVIDIA counts these variables as debugging aids: each is set only where NCCL's own choice is known to be
     poor. NODE needs PHB: NCCL has no level of its own for it. Sources: NCCL's env.rst and paths.cc (2.30).
     """
-    farthest = topology.farthest
+    numbers = tuple(range(topology.gpus)) if among is None else tuple(among)
+    part = topology.of(numbers)
+    farthest = part.farthest
     if farthest is None:
         return ()
-    if no_p2p:
-        a, b, word = no_p2p[0]
+    refused = [pair for pair in no_p2p if pair[0] in numbers and pair[1] in numbers]
+    if refused:
+        a, b, word = refused[0]
         reason = f"the driver says {word} for GPU{a}-GPU{b} and every other pair (topo -p2p r)"
-        everywhere = len(no_p2p) == topology.gpus * (topology.gpus - 1) // 2
+        everywhere = len(refused) == part.gpus * (part.gpus - 1) // 2
         # where some pairs can, NCCL asks the driver about each pair by itself
         return (Suggestion("NCCL_P2P_DISABLE", "1", reason),) if everywhere else ()
     kind, a, b = farthest
     level = {"PHB": "PHB", "NODE": "PHB", "SYS": "SYS"}.get(kind)
     amd = cpu_vendor == "AuthenticAMD"
-    if level is None or (topology.gpus == 2 and amd):
+    if level is None or (part.gpus == 2 and amd):
         return ()
     across = "across NUMA nodes" if kind == "SYS" else "through the CPU's host bridge"
-    suggestions = [
-        Suggestion("NCCL_P2P_LEVEL", level, f"GPU{a}-GPU{b} is {kind}, {across} (nvidia-smi topo)")
-    ]
-    if kind == "SYS" and sockets == 2 and amd and topology.shape == "pcie_sockets":
+    pair = f"GPU{numbers[a]}-GPU{numbers[b]}"
+    suggestions = [Suggestion("NCCL_P2P_LEVEL", level, f"{pair} is {kind}, {across} (nvidia-smi topo)")]
+    if kind == "SYS" and sockets == 2 and amd and part.shape == "pcie_sockets":
         suggestions.append(
-            Suggestion("NCCL_PROTO", "LL", "two AMD sockets, where NCCL misjudges the links' bandwidth")
+            Suggestion(
+                "NCCL_PROTO", "LL", "two AMD sockets (lscpu), where NCCL misjudges the links' bandwidth"
+            )
         )
     return tuple(suggestions)
-
-
-def unfounded_nccl(
-    environment: Mapping[str, str], suggested: tuple[Suggestion, ...]
-) -> tuple[tuple[str, str], ...]:
-    """NCCL_P2P_LEVEL and NCCL_PROTO that a playbook sets and the measured host gives no reason for."""
-    wanted = {item.name: item.value for item in suggested}
-    return tuple(
-        (name, f"{name}={environment[name]}: this host's topology gives no reason for it")
-        for name in ("NCCL_P2P_LEVEL", "NCCL_PROTO")
-        if name in environment and wanted.get(name) != environment[name]
-    )

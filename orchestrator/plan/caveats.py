@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from orchestrator.engines.options import Options
-from orchestrator.engines.variable import Variable
 from orchestrator.facts import driver, gpu_processes, gpus, machine, p2p, topology
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
-from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
 from orchestrator.survey.survey import Survey
-
-JUDGED = ("NCCL_P2P_LEVEL", "NCCL_PROTO")
-"""Variables that the way in which the GPUs are connected decides about."""
 
 
 def warnings(survey: Survey, version: str | None, options: Options) -> tuple[str, ...]:
@@ -25,7 +20,7 @@ def warnings(survey: Survey, version: str | None, options: Options) -> tuple[str
         *_untold(survey),
         *_cuda(survey),
         *_logout(survey),
-        *_nccl(survey, options.environment),
+        *_links(survey, options),
     )
 
 
@@ -81,30 +76,16 @@ def wants_linger(survey: Survey) -> bool:
     return isinstance(system, Machine) and (system.logout_kills or system.logout_removes_shm)
 
 
-def _nccl(survey: Survey, environment: Sequence[Variable]) -> list[str]:
-    """Which of NCCL's variables the measured host gives no reason for, and which cannot be judged by what it tells."""
+def _links(survey: Survey, options: Options) -> list[str]:
+    """What is not known of the links between the GPUs, by which NCCL's variables are chosen and judged."""
     facts = survey.facts
-    links, system, no_p2p = facts.of(topology.FACT), facts.of(machine.FACT), facts.of(p2p.FACT)
-    shown = {variable.name: variable.shown for variable in environment}
-    judged = [name for name in JUDGED if name in shown]
-    if not judged or len(facts.cards) < 2:
+    if len(facts.cards) < 2 or options.gpus < 2:
         return []
-    if not isinstance(links, Topology):
-        return _not_known("how the GPUs are connected", links, f"{', '.join(judged)} cannot be judged")
-    sentences = _not_known(
-        "whether the GPUs reach each other's memory", no_p2p, f"{', '.join(judged)} may be idle"
-    )
-    sockets, vendor = (system.sockets, system.cpu_vendor) if isinstance(system, Machine) else (None, None)
-    pairs = () if isinstance(no_p2p, Unknown) else no_p2p
-    suggested = suggest_nccl(links, sockets=sockets, cpu_vendor=vendor, no_p2p=pairs)
-    unsure = links.shape == "pcie_sockets" and not pairs and (sockets is None or vendor is None)
-    if unsure and "NCCL_PROTO" in shown:
-        known = {name: value for name, value in shown.items() if name != "NCCL_PROTO"}
-        lacks = "sockets" if sockets is None else "CPU's vendor"
-        sentences.append(f"the host does not tell its {lacks} (lscpu): NCCL_PROTO cannot be judged")
-    else:
-        known = shown
-    return [*sentences, *(sentence for _, sentence in unfounded_nccl(known, suggested))]
+    links, pairs = facts.of(topology.FACT), facts.of(p2p.FACT)
+    return [
+        *_not_known("how the GPUs are connected", links, "no variable of NCCL is chosen by it"),
+        *_not_known("whether the GPUs reach each other's memory", pairs, "NCCL's variables may be idle"),
+    ]
 
 
 def _untold(survey: Survey) -> list[str]:

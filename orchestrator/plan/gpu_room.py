@@ -110,7 +110,7 @@ def shortage(
     cards are meant, or what our own processes hold (in a container the driver tells the pids of the host).
     """
     listed = list(processes)
-    meant = _meant(cards, launch)
+    meant = meant_by(cards, launch)
     if not meant or any(card.memory_mib is None or card.memory_used_mib is None for card in meant):
         return None
     if own and not any(process.pid in own and process.memory_mib for process in listed):
@@ -141,7 +141,7 @@ def shortage(
     )
 
 
-def _meant(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
+def meant_by(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
     """The cards that the launch will take: the first of those that it may see; none where that is not known."""
     if any(card.mig == "Enabled" for card in cards):
         return []

@@ -90,6 +90,18 @@ def fit(
     return Fitting(playbook, survey, version, options, configs, dtype, bool(changes) or fp8_fails).judged()
 
 
+def demand(survey: Survey, version: str | None, options: Options) -> gpu_room.Demand:
+    """What this launch asks of the cards."""
+    system = survey.facts.of(machine.FACT)
+    visible = options.variable(VISIBLE)
+    if visible is None and isinstance(system, Machine):
+        visible = system.cuda_visible_devices
+    by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    return gpu_room.Demand(
+        options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
+    )
+
+
 def gpu_shortage(
     playbook: Playbook,
     survey: Survey,
@@ -102,16 +114,9 @@ def gpu_shortage(
 
     `now` is how the cards were when the host had waited for memory; without it the facts tell.
     """
-    system, computing = survey.facts.of(machine.FACT), survey.facts.of(gpu_processes.FACT)
+    computing, launch = survey.facts.of(gpu_processes.FACT), demand(survey, version, options)
     if on_cpu(playbook, survey):
         return None
-    visible = options.variable(VISIBLE)
-    if visible is None and isinstance(system, Machine):
-        visible = system.cuda_visible_devices
-    by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    launch = gpu_room.Demand(
-        options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
-    )
     if now is not None:
         short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
     elif not isinstance(computing, Unknown):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.base.errors import DeployError
@@ -12,12 +12,14 @@ from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.plan import by_name, caveats, code, missing, outlook, preflight, resolve, weights
+from orchestrator.plan import by_name, caveats, code, missing, nccl, outlook, preflight, resolve, weights
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import expected, installed_first
 from orchestrator.plan.known import of_host, of_launch
+from orchestrator.plan.nccl import Confirmation
 from orchestrator.plan.predict import may_fail, predicted
+from orchestrator.plan.sourced import Sourced
 from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.pinned import PinnedEngine
@@ -52,6 +54,8 @@ class Plan:
     trusted: ConsentRecord | None
     """What goes on record once the checkpoint's code is run: None where it does already, or none is run."""
     refusals: tuple[DeployError, ...]
+    confirmations: Mapping[str, Confirmation] = field(default_factory=dict)
+    """What the host's facts say of variables that somebody set, by name."""
     choices: tuple[Choice, ...] = ()
     """What was chosen for a model without a playbook, and why."""
     installs: PinnedEngine | None = None
@@ -62,6 +66,13 @@ class Plan:
     @property
     def warnings(self) -> tuple[str, ...]:
         return (*self.caveats, *self.by_name)
+
+    @property
+    def environment(self) -> tuple[Sourced, ...]:
+        """The variables, each with where its value comes from."""
+        return tuple(
+            Sourced(variable, self.confirmations.get(variable.name)) for variable in self.options.environment
+        )
 
     @property
     def missing_consents(self) -> tuple[str, ...]:
@@ -104,7 +115,7 @@ class Plan:
                 {"name": name, "value": option.value, "origin": option.origin}
                 for name, option in self.options.given.items()
             ],
-            "environment": [variable.as_json() for variable in self.options.environment],
+            "environment": [variable.as_json() for variable in self.environment],
             "predictions": [
                 {
                     "patch": change.patch.id,
@@ -149,6 +160,8 @@ def make_plan(
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
         options, withheld = resolve.without_token(options, survey.hf_endpoint)
+    links = nccl.links(survey, version, options)
+    options = nccl.tuned(options, playbook, links)
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
     short = _shortage(playbook, survey, version, options, goal)
     forbids = short is not None and _forbids(short, survey, options)
@@ -172,6 +185,7 @@ def make_plan(
         ),
         lacking=missing.consents(playbook, survey, wishes, changes, options, installs),
         trusted=code.record(playbook, survey) if TRUST in options.consents() else None,
+        confirmations=nccl.confirmations(options.environment, links),
         choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),

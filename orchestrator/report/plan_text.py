@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.base.amounts import decimal
@@ -13,6 +13,7 @@ from orchestrator.report.layout import plain, wrapped
 if TYPE_CHECKING:
     from orchestrator.plan.change import Change
     from orchestrator.plan.plan import Plan
+    from orchestrator.plan.sourced import Sourced
     from orchestrator.steps.course import Course
 
 WIDTH = 80
@@ -35,10 +36,7 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         value = "left out" if choice.value is None else choice.value
         label = "gamble" if choice.gamble else "chosen"
         lines += wrap(f"  {label:<11}", f"{choice.name}: {value}   {choice.reason}")
-    for variable in plan.options.environment:
-        if variable.reason:
-            label = "nccl" if variable.name.startswith("NCCL_") else "env"
-            lines += wrap(f"  {label:<11}", f"{variable.name}={variable.shown}   {variable.reason}")
+    lines += _environment(plan.environment)
     for change in plan.changes:
         label = "  next start " if change in waiting else "  patch      "
         lines += wrap(label, f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
@@ -48,6 +46,23 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
     if plan.survey.unasked:
         lines += wrap("  not known  ", f"{', '.join(plan.survey.unasked)}: no host was asked")
     return [*lines, ""]
+
+
+def _environment(variables: Sequence[Sourced]) -> list[str]:
+    """A line for each, and how one is left out that this host does not ask for or that we chose."""
+    lines, doubtful = [], []
+    for item in variables:
+        name = item.variable.name
+        label = "nccl" if name.startswith("NCCL_") else "env"
+        lines += wrap(f"  {label:<11}", f"{name}={item.variable.shown}   {item.sentence}")
+        if item.leave_out and name.startswith("NCCL_"):
+            doubtful.append(name)
+    if doubtful:
+        which = doubtful[0] if len(doubtful) == 1 else "NAME"
+        lines += wrap(
+            " " * 13, f"--set environment.{which}=null leaves {'it' if len(doubtful) == 1 else 'one'} out"
+        )
+    return lines
 
 
 def _title(plan: Plan) -> list[str]:

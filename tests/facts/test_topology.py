@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.facts import p2p, topology
 from orchestrator.facts.source import Output, Unknown
-from orchestrator.facts.topology import Topology, suggest_nccl, unfounded_nccl
+from orchestrator.facts.topology import Topology, suggest_nccl
 from tests.facts.cases_of import CASES, cases
 
 
@@ -43,14 +43,20 @@ def test_peer_to_peer(output: Output, expected: dict[str, Any]) -> None:
     }
 
 
-def test_what_a_playbook_sets_without_reason_is_named() -> None:
-    read = topology.parse(Output(0, (CASES / "topology" / "pcie_8gpu_node_sys.txt").read_text()))
+@pytest.mark.parametrize(
+    ("numbers", "wanted", "pair"),
+    [
+        ((0,), {}, ""),
+        ((0, 1), {}, ""),
+        ((0, 2), {"NCCL_P2P_LEVEL": "PHB"}, "GPU0-GPU2 is NODE"),
+        ((2, 3, 4), {"NCCL_P2P_LEVEL": "SYS"}, "GPU2-GPU4 is SYS"),
+        ((5, 4), {}, ""),
+    ],
+)
+def test_some_of_the_gpus(numbers: tuple[int, ...], wanted: dict[str, str], pair: str) -> None:
+    """Those of a launch alone count, by the numbers that they have on the host."""
+    read = topology.parse(Output(0, (CASES / "topology" / "pcie_8gpu_pix_node_sys_nic.txt").read_text()))
     assert isinstance(read, Topology)
-    playbook = {"NCCL_P2P_LEVEL": "SYS", "NCCL_PROTO": "LL", "NCCL_DEBUG": "INFO"}
-    amd = suggest_nccl(read, sockets=2, cpu_vendor="AuthenticAMD")
-    intel = suggest_nccl(read, sockets=2, cpu_vendor="GenuineIntel")
-    unsure = suggest_nccl(read, sockets=None, cpu_vendor=None)
-    assert unfounded_nccl(playbook, amd) == ()
-    assert [name for name, _ in unfounded_nccl(playbook, intel)] == ["NCCL_PROTO"]
-    assert [name for name, _ in unfounded_nccl(playbook, unsure)] == ["NCCL_PROTO"]
-    assert [name for name, _ in unfounded_nccl(playbook, ())] == ["NCCL_P2P_LEVEL", "NCCL_PROTO"]
+    suggested = suggest_nccl(read, sockets=1, cpu_vendor="GenuineIntel", among=numbers)
+    assert {item.name: item.value for item in suggested} == wanted
+    assert all(item.reason.startswith(pair) for item in suggested)
