@@ -90,6 +90,7 @@ NEVER_LAUNCHED = Observed(
     log=None,
     health=None,
     models=(),
+    context=None,
     listener=None,
     endpoint=Endpoint(host="0.0.0.0", port=8000, model="kimi-k2.5"),
     started_at=None,

@@ -40,6 +40,7 @@ ALLOWED = {
     "cli/hints.py": ("vllm", "--vllm, which is typed for any engine"),
     "cli/diagnose.py": ("vllm", "--vllm-version, and examples"),
     "cli/rehearse.py": ("vllm", "what the rehearsal acts, or runs"),
+    "on_host/ports/endpoint.py": ("max_model_len", "as two engines call it in what /v1/models lists"),
     "on_host/secrets/places.py": (
         "vllm",
         "what is secret in a text is one rule set, whoever wrote the text: of the keys after its --api-key all",

@@ -153,7 +153,7 @@ def test_a_server_whose_supervisor_was_killed_goes_on_serving(healthy: Case, sto
 
 LATE = Completion(
     ok=False, status=None, text=None, tokens=0, seconds=60.0, tokens_per_second=None,
-    error="no completion came within 60 s", late=True, made_before=None, made_after=None,
+    error="no completion came within 60 s", late=True, context=None, made_before=None, made_after=None,
 )  # fmt: skip
 NOT_FOR_US = [
     ("up", {"made_before": 5, "made_after": 1205}, 8, "server_busy", "makes tokens for others (1,200"),

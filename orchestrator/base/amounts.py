@@ -32,6 +32,11 @@ def decimal(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
+def beside(served: int, asked: int | None) -> str:
+    """Tokens of one request that a server takes, beside what was asked for: 46112 (asked 131072)."""
+    return str(served) if asked in (None, served) else f"{served} (asked {asked})"
+
+
 def bracketed(address: str) -> str:
     """An address as a URL wants it: IPv6 in brackets."""
     return f"[{address}]" if ":" in address and not address.startswith("[") else address

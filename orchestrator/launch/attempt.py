@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
@@ -61,6 +61,8 @@ class Attempt:
         live = Live(plan.beside_log, job.wishes.patches, self._grammar)
         self._shown = Progress(live, past, served=under_way.served)
         self._proven = False
+        self.context: int | None = None
+        """Tokens of one request, as the server told with its last completion."""
 
     def __enter__(self) -> Attempt:
         request = FollowLaunch(
@@ -188,6 +190,7 @@ class Attempt:
     def _ask(self, seconds: float) -> vigil.Trial:
         began = time.monotonic()
         answer = self._server.complete(self._under_way.endpoint, seconds=seconds)
+        self.context = answer.context
         return vigil.Trial(began, time.monotonic(), answer)
 
     def _not_for_us(
@@ -238,12 +241,14 @@ class Attempt:
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None
-        self._record(
-            "hang" if hung else "failed",
+        record = OutcomeRecord(
+            launch=launch,
+            result="hang" if hung else "failed",
             cause=failure.cause,
             finding=finding,
             from_outside=failure.from_outside,
         )
+        self._job.record(record)
         if finding is not None:
             return failure
         try:
@@ -264,9 +269,5 @@ class Attempt:
     def _healthy(self) -> None:
         """Put on record, once, that a completion came out of it."""
         if not self._proven:
-            self._record("healthy")
+            self._job.record(OutcomeRecord.healthy(self._under_way.launch, self.context))
         self._proven = True
-
-    def _record(self, result: str, **more: Any) -> None:
-        launch = self._under_way.launch
-        self._job.record(OutcomeRecord(launch=launch, result=result, **more))

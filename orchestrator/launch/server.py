@@ -58,7 +58,11 @@ class Server:
             token_consent=plan.token_consent,
             log_name=self._job.playbook.kind.log_name,
             footprint=self._job.playbook.kind.footprint,
-            note={"version": plan.version, "endpoint": place.as_json()},
+            note={
+                "version": plan.version,
+                "endpoint": place.as_json(),
+                "context": plan.options.asked_context.value,
+            },
         )
         started = ask(self._job.host, request)
         return UnderWay(started.launch, started.log, place)

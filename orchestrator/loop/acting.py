@@ -42,6 +42,7 @@ class Acting:
             work = Work(self.reading.job, self._require, until_end, stride.proceed)
             for step in steps:
                 end = self._wait(step, work, stride) or step.do(work)
+                self.reading.context = work.context
                 if end is not None:
                     return end
         return None

@@ -199,15 +199,20 @@ class Deployment:
 
     def _tell(self, ends: Sequence[Course]) -> None:
         """The closing lines. A launch that was found in place and stays may differ from what is asked for now."""
-        for job, end in zip(self._jobs, ends, strict=True):
-            first = end.steps[0]
+        for reading, end in zip(self.readings, ends, strict=True):
+            job, first = reading.job, end.steps[0]
             if isinstance(first, Confirm):
                 for difference in first.differences:
                     job.report.emit(
                         "warning",
                         f"the running launch differs: {difference}; {job.command('restart')} applies it",
                     )
-            tell_healthy(job, running=end.plan.survey.observed.endpoint if end.only_asks else None)
+            tell_healthy(
+                job,
+                served=reading.context,
+                asked=end.plan.options.asked_context.value,
+                running=end.plan.survey.observed.endpoint if end.only_asks else None,
+            )
 
 
 def _no_lock() -> None:

@@ -49,6 +49,8 @@ class Reading:
         """What it is for in a group of several; "" where it serves alone."""
         self.job = job
         """As it was asked for, with the consents that the person gave meanwhile."""
+        self.context: int | None = None
+        """Tokens of one request, as the server told with the last completion that this run asked for."""
         self._facts: Facts | None = None
         self._place: tuple[str, str, str] | None = None
 

@@ -56,7 +56,7 @@ class LaunchRecord(JournalRecord):
 
 class OutcomeRecord(JournalRecord):
     """How a launch ended up: "healthy", "failed" or "hang". `cause` is its root cause, `finding` the patch that recognised
-    it; `from_outside`: it was killed by nobody knows whom."""
+    it; `from_outside`: it was killed by nobody knows whom; `context`: tokens of one request, as a healthy one told."""
 
     action: Literal["outcome"] = "outcome"
     launch: LaunchNumber
@@ -64,6 +64,12 @@ class OutcomeRecord(JournalRecord):
     cause: str | None = None
     finding: str | None = None
     from_outside: bool = False
+    context: int | None = None
+
+    @classmethod
+    def healthy(cls, launch: LaunchNumber, context: int | None) -> OutcomeRecord:
+        tokens = {} if context is None else {"context": context}
+        return cls(launch=launch, result="healthy", **tokens)
 
 
 def _of_the_folder(name: str) -> str:

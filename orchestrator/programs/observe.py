@@ -51,6 +51,8 @@ class Observation(Value):
     log: Log | None
     health: int | None
     models: tuple[str, ...]
+    context: int | None
+    """Tokens of one request, as the server itself says; None where it does not."""
     listener: PortOwner | None
     shm: SharedMemory
     journal: tuple[Mapping[str, Any], ...]

@@ -16,6 +16,8 @@ class Completion(Value):
     tokens_per_second: float | None
     error: str | None
     late: bool
+    context: int | None
+    """Tokens of one request, as the server itself says; None where it does not (or not `ok`)."""
     made_before: int | None
     """Tokens that the engine had made for anybody before and after; None where it does not tell (or `ok`)."""
     made_after: int | None

@@ -52,7 +52,8 @@ def words(record: JournalRecord) -> tuple[str, str, Style]:
 def _outcome(record: OutcomeRecord) -> str:
     cause = condensed(record.cause or "")
     patch = f" ({record.finding})" if record.finding else ""
-    return f"{record.result}{patch}{': ' if cause else ''}{cause}"
+    context = f", context {record.context}" if record.context else ""
+    return f"{record.result}{patch}{context}{': ' if cause else ''}{cause}"
 
 
 def _patch(record: PatchRecord) -> str:

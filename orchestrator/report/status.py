@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from orchestrator.base.amounts import duration
+from orchestrator.base.amounts import beside, duration
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 from orchestrator.report.panel import condensed
 
@@ -37,6 +37,8 @@ def _rows(state: StatusAnswer) -> list[tuple[str, str]]:
         rows.append(("launch", f"{state['launch']}, started {_when(state['started_at'])}{ended}"))
         models = ", ".join(state["models"]) or "none"
         rows.append(("health", f"{state['health'] or 'no answer'}, models: {models}"))
+        if state["context"]:
+            rows.append(("context", beside(state["context"], state["asked_context"])))
     if outcome := state["outcome"]:
         cause = condensed(outcome["cause"])
         rows.append(("outcome", f"{outcome['result']}{': ' if cause else ''}{cause}"))

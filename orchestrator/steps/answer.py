@@ -27,4 +27,6 @@ class AnswerStep(Step):
 
     def do(self, work: Work) -> Failure | Onward | None:
         work.follow(self.plan, self.launch, past="healthy")
-        return settled(work.attempt.ask_again(), ours=False)
+        end = settled(work.attempt.ask_again(), ours=False)
+        work.context = work.attempt.context
+        return end

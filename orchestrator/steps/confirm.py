@@ -38,6 +38,8 @@ class Confirm(Step):
             step.state = "ok" if answer.ok else "failed"
         if not answer.ok:
             return "follow"
+        work.context = answer.context
         if survey.outcome is None or survey.outcome.result != "healthy":
-            job.record(OutcomeRecord(launch=survey.observed.launch, result="healthy"))
+            assert survey.observed.launch is not None  # it serves
+            job.record(OutcomeRecord.healthy(survey.observed.launch, answer.context))
         return "done"

@@ -30,7 +30,9 @@ class SmokeStep(Step):
         return settled(work.attempt.outlive(GLANCE_SECONDS), ours=self.ours)
 
     def do(self, work: Work) -> Failure | Onward | None:
-        return settled(work.attempt.prove(), ours=self.ours)
+        end = settled(work.attempt.prove(), ours=self.ours)
+        work.context = work.attempt.context
+        return end
 
 
 def asking(plan: Plan) -> str:

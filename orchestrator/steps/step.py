@@ -65,6 +65,8 @@ class Work:
         self.job = job
         self.require = require
         self.proceed = proceed
+        self.context: int | None = None
+        """Tokens of one request, as the server told with its last completion."""
         self._until_end = until_end
         self._attempt: Attempt | None = None
 

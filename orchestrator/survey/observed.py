@@ -29,6 +29,8 @@ class Observed:
     log: Log | None
     health: int | None
     models: tuple[str, ...]
+    context: int | None
+    """Tokens of one request, as the server itself says; None where it does not."""
     listener: PortOwner | None
     endpoint: Endpoint
     """Where it was asked: the place of the launch that lives, else that of the playbook."""
@@ -86,6 +88,7 @@ def observed(observation: Observation) -> tuple[Observed, History]:
         log=observation.log,
         health=observation.health,
         models=observation.models,
+        context=observation.context,
         listener=observation.listener,
         endpoint=observation.endpoint,
         started_at=process.started_at if process else None,

@@ -23,6 +23,8 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
         "members": [member.as_json() for member in observed.members],
         "health": observed.health,
         "models": list(observed.models),
+        "context": observed.context,
+        "asked_context": _asked(observed),
         "listener": observed.listener.as_json() if observed.listener else None,
         "shm": observed.shm.as_json(),
         "log": observed.log.as_json() if observed.log else None,
@@ -39,6 +41,12 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
             for applied in history.applied
         ],
     }
+
+
+def _asked(observed: Observed) -> int | None:
+    """The context that a person asked this launch for, as its record says."""
+    asked = ((observed.command or {}).get("note") or {}).get("context")
+    return asked if type(asked) is int else None
 
 
 def _state(observed: Observed, history: History) -> str:

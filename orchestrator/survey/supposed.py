@@ -72,6 +72,6 @@ def _folder(playbook: Playbook, facts: Facts) -> Checkpoint:
 
 def _never_launched(playbook: Playbook) -> Observed:
     return Observed(
-        launch=None, alive=False, members=(), exit_code=None, command=None, log=None, health=None, models=(),
+        launch=None, alive=False, members=(), exit_code=None, command=None, log=None, health=None, models=(), context=None,
         listener=None, endpoint=place_of(playbook), started_at=None, shm=SharedMemory(entries=0, bytes=0),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.base.amounts import bracketed, decimal, duration, rounded
+from orchestrator.base.amounts import beside, bracketed, decimal, duration, rounded
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,11 @@ def test_bytes_are_counted_as_the_hub_does(count: int, shown: str) -> None:
 )
 def test_an_address_in_a_url(address: str, shown: str) -> None:
     assert bracketed(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("served", "asked", "shown"),
+    [(46112, 131072, "46112 (asked 131072)"), (131072, 131072, "131072"), (512, None, "512")],
+)
+def test_a_context_beside_what_was_asked_for(served: int, asked: int | None, shown: str) -> None:
+    assert beside(served, asked) == shown

@@ -23,9 +23,9 @@ from tests.surveys import survey
 
 COMPLETION: dict[str, Any] = {
     "ok": False, "status": None, "text": None, "tokens": 0, "seconds": 1.0, "tokens_per_second": None, "error": None,
-    "late": False, "made_before": None, "made_after": None,
+    "late": False, "context": None, "made_before": None, "made_after": None,
 }  # fmt: skip
-TOKENS = {"ok": True, "status": 200, "text": "4", "tokens": 8, "tokens_per_second": 40.0}
+TOKENS = {"ok": True, "status": 200, "text": "4", "tokens": 8, "tokens_per_second": 40.0, "context": 46112}
 LATE = {"late": True, "error": "none came in time"}
 DEAD = {"status": 500, "error": "EngineCore encountered an issue."}
 NO_KEY = {"status": 401, "error": "Unauthorized"}
@@ -113,7 +113,8 @@ def test_a_launch_that_answers_and_completes_is_put_on_record_as_healthy() -> No
         assert launch.until_ready() is None
         assert host.recorded == []
         assert launch.prove() is None
-    assert host.recorded == [{"action": "outcome", "launch": 3, "result": "healthy"}]
+        assert launch.context == 46112
+    assert host.recorded == [{"action": "outcome", "launch": 3, "result": "healthy", "context": 46112}]
     (_, follow), *_ = host.asked
     assert {
         "launch": 3,
@@ -217,7 +218,7 @@ def test_one_that_may_have_served_for_days_is_asked_again_before_it_is_given_up(
     with following(host, "older", served=True) as launch:
         assert launch.until_ready() is None
         assert launch.prove() is None
-        assert host.recorded == [{"action": "outcome", "launch": 3, "result": "healthy"}]
+        assert host.recorded == [{"action": "outcome", "launch": 3, "result": "healthy", "context": 46112}]
         assert launch.prove() is None  # it is proven
     assert (host.completions, len(host.recorded)) == (3, 1)
 

@@ -26,6 +26,7 @@ def answer(**more: Any) -> Completion:
         "tokens": 0,
         "seconds": 1.0,
         "tokens_per_second": None,
+        "context": None,
         "made_before": None,
         "made_after": None,
     }

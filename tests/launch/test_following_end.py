@@ -12,7 +12,13 @@ from orchestrator.programs.smoke import Completion
 
 
 def answered(status: int | None) -> Completion:
-    figures: dict[str, Any] = {"text": None, "tokens": 0, "seconds": 1.0, "tokens_per_second": None}
+    figures: dict[str, Any] = {
+        "text": None,
+        "tokens": 0,
+        "seconds": 1.0,
+        "tokens_per_second": None,
+        "context": None,
+    }
     return Completion(
         ok=False, status=status, error="x", late=False, made_before=None, made_after=None, **figures
     )

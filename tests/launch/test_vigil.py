@@ -20,6 +20,7 @@ MORE = {
     "tokens": 0,
     "seconds": 60.0,
     "tokens_per_second": None,
+    "context": None,
     "made_before": None,
     "made_after": None,
 }

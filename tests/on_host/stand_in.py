@@ -58,7 +58,7 @@ class Server(http.server.BaseHTTPRequestHandler):
         elif self.path == "/v1/models" and self.headers.get("Authorization") == self.options.get(
             "authorization"
         ):
-            self.answer(200, {"data": [{"id": self.options.get("model", "tiny")}]})
+            self.answer(200, {"data": [{"id": self.options.get("model", "tiny"), "max_model_len": 4096}]})
         else:
             self.answer(401, {"error": "Unauthorized"})
 

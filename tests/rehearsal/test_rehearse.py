@@ -224,6 +224,9 @@ def test_a_context_that_does_not_fit_shrinks(rehearse: Rehearse) -> None:
     assert done.code == 0, done.events[-3:]
     patches = [event["patch"] for event in done.of("step") if event["step"] == "patch" and "patch" in event]
     assert patches == ["fp8-kv-mla", "kv-cache-below-max-model-len"]
+    (result,) = done.of("result")
+    assert (result["context"], result["asked_context"]) == (46112, 131072)
+    assert result["text"].splitlines()[1] == "  context 46112 (asked 131072)"
 
 
 def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -85,6 +85,8 @@ STATE: dict[str, Any] = {
     "members": [{"pid": 4711, "name": "VLLM::Worker_TP4", "rss_bytes": 3 * 2**30}],
     "health": None,
     "models": [],
+    "context": None,
+    "asked_context": 131072,
     "shm": {"entries": 12, "bytes": 402653184},
     "log": {
         "path": "/home/ml/.local/state/deploy/kimi-k2.5/launches/3/vllm.log",
@@ -150,6 +152,11 @@ def test_status() -> None:
     shown = text(status.table(STATE, 80))
     assert max(len(line) for line in shown.splitlines()) <= 80
     check("status", shown)
+
+
+def test_status_says_a_context_beside_the_one_that_was_asked_for() -> None:
+    shown = text(status.table({**STATE, "context": 46112}, 80))
+    assert "  context    46112 (asked 131072)\n" in shown
 
 
 def test_status_of_what_was_never_launched() -> None:

@@ -24,6 +24,7 @@ class Followed:
 
     def __init__(self, **comes: Failure | None) -> None:
         self._comes = comes
+        self.context = None
         self.asked: list[Any] = []
 
     def __call__(self, job: Any, plan: Any, launch: UnderWay, *, past: str, proceed: Any) -> Followed:

@@ -16,7 +16,7 @@ from tests.surveys import NEVER_LAUNCHED, survey
 
 ANSWER = Completion(
     ok=True, status=200, text="4", tokens=8, seconds=1.0, tokens_per_second=8.0,
-    error=None, late=False, made_before=None, made_after=None,
+    error=None, late=False, context=None, made_before=None, made_after=None,
 )  # fmt: skip
 STARTED = {"action": "launch", "launch": 3}
 HEALTHY = {"action": "outcome", "launch": 3, "result": "healthy"}

@@ -30,6 +30,7 @@ QUIET: Mapping[str, Any] = {
     "log": None,
     "health": None,
     "models": [],
+    "context": None,
     "listener": None,
     "shm": {"entries": 0, "bytes": 0},
     "journal": [],

@@ -88,18 +88,25 @@ def health(host: str, port: int, path: str, *, timeout: float = 5.0) -> int | No
     return ask(host, port, path, timeout=timeout).status
 
 
-def models(host: str, port: int, *, api_key: str | None = None, timeout: float = 5.0) -> list[str] | None:
-    """The model ids that /v1/models lists; None when it does not answer with a list."""
+def models(
+    host: str, port: int, *, api_key: str | None = None, timeout: float = 5.0
+) -> dict[str, int | None] | None:
+    """What /v1/models lists, as `parse_models` reads it; None when it does not answer with a list."""
     return parse_models(ask(host, port, "/v1/models", api_key=api_key, timeout=timeout))
 
 
-def parse_models(answer: Response) -> list[str] | None:
-    """The ids in an answer of /v1/models; None where it is no list."""
+def parse_models(answer: Response) -> dict[str, int | None] | None:
+    """The ids in an answer of /v1/models, each with the tokens that one request may have, None where it does not say;
+    None where it is no list."""
     listed = answer.json()
     try:
-        return [str(model["id"]) for model in listed["data"]]
-    except (TypeError, KeyError):
+        return {str(model["id"]): _tokens(model.get("max_model_len")) for model in listed["data"]}
+    except (TypeError, KeyError, AttributeError):
         return None
+
+
+def _tokens(value: Any) -> int | None:
+    return value if type(value) is int and 0 < value < 1 << 31 else None
 
 
 def tokens_made(host: str, port: int, counter: str, *, timeout: float) -> int | None:

@@ -22,7 +22,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
-    health: status or null, models: [id], listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
+    health: status or null, models: [id], context: tokens of one request of the endpoint's model, null where it does not say, listener: {ours, pid, command, user, since} or null, with free_port, the next that is free, where it is not ours,
     shm: {entries, bytes} held by members, journal: [record], turn (`turns.word`, read before all else), machine, boot_id, state: the folder}. `alive` is the
     supervisor's; members may live on without it.
     """
@@ -53,7 +53,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "endpoint": place,
         "log": _log(launch) if launch else None,
         "health": health,
-        "models": models or [],
+        "models": list(models or ()),
+        "context": (models or {}).get(place["model"]),
         "listener": listener,
         "shm": _shared_memory(members),
         "journal": records(state),

@@ -15,8 +15,9 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """One completion, or one chat completion where the server knows no other.
 
     request: port, host, model, prompt, max_tokens, counter (of its tokens in /metrics), timeout (seconds in all), api_key. Answers {ok, status, text,
-    tokens, seconds, tokens_per_second, error, late, made_before, made_after}; ok only when a token came, whatever its
-    text; late where the server took the request and had not answered when the time was over. `made_before` and
+    tokens, seconds, tokens_per_second, error, late, context, made_before, made_after}; ok only when a token came, whatever its
+    text; late where the server took the request and had not answered when the time was over. `context` is how many tokens one request may have, by the server's own list (null: it
+    does not say, or not ok). `made_before` and
     `made_after` are the tokens that the engine had made for anybody, null where it does not tell (or ok).
     """
     host, port = request.get("host") or "127.0.0.1", request["port"]
@@ -26,7 +27,18 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     made_after = (
         None if answer["ok"] else endpoint.tokens_made(host, port, request["counter"], timeout=patience)
     )
-    return {**answer, "made_before": made_before, "made_after": made_after}
+    return {
+        **answer,
+        "context": _context(request) if answer["ok"] else None,
+        "made_before": made_before,
+        "made_after": made_after,
+    }
+
+
+def _context(request: dict[str, Any]) -> int | None:
+    host, key = request.get("host") or "127.0.0.1", request.get("api_key")
+    listed = endpoint.models(host, request["port"], api_key=key, timeout=METRICS_SECONDS)
+    return (listed or {}).get(request["model"])
 
 
 def _complete(request: dict[str, Any]) -> dict[str, Any]:

@@ -211,7 +211,7 @@ class _Asking:
         listed = models is not None and (wanted is None or wanted in models)
         return {
             "healthy": models is not None,
-            "models": models or [],
+            "models": list(models or ()),
             "listed": listed,
             "locked": answer.status in (401, 403),
             "ours": ours,

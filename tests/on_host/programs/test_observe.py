@@ -44,6 +44,7 @@ def test_nothing_was_ever_started(deployments: Deployments) -> None:
         "log": None,
         "health": None,
         "models": [],
+        "context": None,
         "listener": None,
         "shm": {"entries": 0, "bytes": 0},
         "journal": [],
@@ -71,7 +72,7 @@ def test_a_serving_launch(deployments: Deployments, shm: Path) -> None:
     assert seen["log"]["path"] == str(one.log)
     assert seen["log"]["bytes"] == one.log.stat().st_size > 0
     assert 0 <= seen["log"]["silent_seconds"] < 60
-    assert (seen["health"], seen["models"]) == (200, ["tiny"])
+    assert (seen["health"], seen["models"], seen["context"]) == (200, ["tiny"], 4096)
     assert (seen["listener"]["ours"], seen["listener"]["pid"]) == (True, pids["server"])
     assert seen["shm"] == {"entries": 2, "bytes": 8192}
     assert [record["action"] for record in seen["journal"]] == ["launch"]

@@ -109,7 +109,7 @@ def test_over_http(
         "counter": COUNTER,
     }
     answer = smoke.main({**request, "timeout": 5, "api_key": None})
-    assert (answer["ok"], answer["text"]) == (ok, text)
+    assert (answer["ok"], answer["text"], answer["context"]) == (ok, text, 4096 if ok else None)
     assert answer["seconds"] > 0
 
 
@@ -161,3 +161,19 @@ def test_a_server_that_never_answers() -> None:
 )
 def test_what_the_engine_made_for_anybody(text: str, made: int | None) -> None:
     assert endpoint.parse_tokens(text, COUNTER) == made
+
+
+@pytest.mark.parametrize(
+    ("listed", "models"),
+    [
+        ({"data": [{"id": "a", "max_model_len": 512}, {"id": "b"}]}, {"a": 512, "b": None}),
+        ({"data": [{"id": "a", "max_model_len": True}]}, {"a": None}),
+        ({"data": [{"id": "a", "max_model_len": -1}]}, {"a": None}),
+        ({"data": [{"id": "a", "max_model_len": "512"}]}, {"a": None}),
+        ({"data": ["a"]}, None),
+        ({"data": [{}]}, None),
+        ([], None),
+    ],
+)
+def test_what_it_lists(listed: Any, models: Any) -> None:
+    assert endpoint.parse_models(endpoint.Response(200, json.dumps(listed))) == models
