@@ -1,4 +1,4 @@
-"""How does a wheel come to know its patches without reading them? They are read when it is built."""
+"""How does a program that was just installed come to know its patches without reading them? They are read when it is built."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ class CompiledPatches(BuildHookInterface[Any]):
     """Reading them takes seconds, which would be those of the first command in every new home."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        if version == "editable":  # whoever edits a patch has it read anew in any case
-            return
         sys.path.insert(0, self.root)
-        from orchestrator.patches import kept
+        from orchestrator.patches import catalogue, kept
 
+        if version == "editable":  # kept beside the code; a patch that is edited later is read anew
+            catalogue.survey([Path(self.root, "patches")])
+            return
         name, content = kept.compiled(Path(self.root, "patches"))
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name, name)

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import sys
-import tempfile
 import unittest.mock
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -44,9 +43,6 @@ class Left:
         return [record for record in self.events if record["event"] == event]
 
 
-CATALOGUES = Path(tempfile.gettempdir()) / f"deploy-tests-{os.getuid()}-catalogues"
-
-
 @dataclass
 class Deploy:
     """The command with the options that lead to a test's own host, playbook and home."""
@@ -74,14 +70,6 @@ class Deploy:
         ):
             code = run(arguments)
         return Left(code, *(stream.buffer.getvalue().decode(errors="replace") for stream in (out, err)))  # type: ignore[attr-defined]
-
-    def __post_init__(self) -> None:
-        """Reading the catalogue's files takes two seconds: homes of tests share what they came to."""
-        ours = self.home / ".cache" / "deploy"
-        if not ours.is_symlink():
-            CATALOGUES.mkdir(exist_ok=True, mode=0o700)
-            ours.parent.mkdir(parents=True, exist_ok=True)
-            ours.symlink_to(CATALOGUES)
 
     @property
     def whole_environment(self) -> dict[str, str]:

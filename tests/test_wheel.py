@@ -70,6 +70,21 @@ for patch in catalogue.load_all():
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_editable_installation_reads_them_too(tmp_path: Path) -> None:
+    """For every home, beside the code, where Python keeps what it compiled."""
+    program = """
+import sys
+from hatch_build import CompiledPatches
+from orchestrator.patches import catalogue
+sys.pycache_prefix = sys.argv[2]
+CompiledPatches(sys.argv[1], {}, None, None, "", "wheel").initialize("editable", {})
+"""
+    command = [sys.executable, "-c", program, str(ROOT), str(tmp_path / "compiled")]
+    subprocess.run(command, cwd=ROOT, env={"HOME": str(tmp_path)}, capture_output=True, check=True)
+    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["patches"]
+    assert not (tmp_path / ".cache").exists()
+
+
 def test_the_source_distribution_can_be_tested_and_built(tmp_path: Path) -> None:
     with tarfile.open(built("sdist", tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

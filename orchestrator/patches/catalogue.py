@@ -28,12 +28,13 @@ def load(folders: Sequence[Path]) -> tuple[Patch, ...]:
 
 def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, UsageError]]:
     """The patches as `load` gives them, and the files that hold none, with what is wrong with each."""
-    known, new = kept.recall(), {}
+    known = kept.recall()
     patches: dict[str, Patch] = {}
     origin: dict[str, Path] = {}
     broken: dict[Path, UsageError] = {}
     for folder in folders:
         files: dict[str, Path] = {}
+        held: dict[str, Patch] = {}
         for path in files_of(folder):
             seal = kept.seal(path)
             try:
@@ -43,11 +44,10 @@ def survey(folders: Sequence[Path]) -> tuple[tuple[Patch, ...], dict[Path, Usage
             except UsageError as error:
                 broken[path] = error
                 continue
-            if seal not in known:
-                new[seal] = patch
+            held[seal] = patch
             patches.setdefault(patch.id, patch)
             origin.setdefault(patch.id, path)
-    kept.keep(new)
+        kept.keep(folder, held)
     loaded = []
     for name in sorted(patches):
         try:

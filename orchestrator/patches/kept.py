@@ -1,13 +1,15 @@
 """Which patches did these very files hold when they were last read?
 
-Reading a hundred YAML files takes a second, what they came to some milliseconds. A wheel holds it of the shipped files; of
-others, and in a checkout, it is kept in the user's cache folder. Each file is known by a hash of its bytes, all of them by a
-hash of the code that judges them; where nothing can be kept, the files are read again.
+Reading some hundred YAML files takes a second, what they came to some milliseconds. A wheel holds it of the shipped files; a
+checkout keeps it beside its code, as Python keeps what it compiled; of a user's own files it is kept in the cache folder. Each
+file is known by a hash of its bytes, all of them by a hash of the code that judges them; where nothing can be kept, the files
+are read again.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import sys
 import tempfile
@@ -20,6 +22,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from orchestrator.base.data_folders import shipped
 from orchestrator.base.yaml_file import LARGEST_BYTES, load_model
 from orchestrator.on_host.files import regular_file, trusted
 from orchestrator.patches import literals
@@ -85,30 +88,61 @@ def compiled(folder: Path) -> tuple[str, bytes]:
     return f"{_judged_by()}.json", _written(patches)
 
 
-def keep(new: Mapping[str, Patch]) -> None:
-    """Keep what files were found to hold; that it cannot be done is no error."""
+def keep(folder: Path, held: Mapping[str, Patch]) -> None:
+    """Keep what the files of a folder were found to hold; that it cannot be done is no error."""
+    came = _came_with_the_program()
+    if folder == shipped("patches") and not held.keys() <= came.keys() and _kept_beside(held):
+        return
+    new = {each: patch for each, patch in held.items() if each not in recall()}
     if not new:
         return
-    shipped = _came_with_the_program()
-    known = [(each, patch) for each, patch in recall().items() if each not in shipped]
+    known = [(each, patch) for each, patch in recall().items() if each not in came]
     patches = dict([*known, *new.items()][-_FILES:])
     _here.update(new)
     with suppress(OSError, RuntimeError):
-        folder = _file().parent
-        if trusted.objection(folder) is not None:
-            return
-        trusted.make(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".new", delete=False) as file:
-            file.write(_written(patches))
-        Path(file.name).replace(_file())
-        for old in folder.glob("*.json"):  # of another release, which may be in use beside this one
-            if old != _file() and time.time() - old.stat().st_mtime > _FORGOTTEN_SECONDS:
-                old.unlink()
+        if trusted.objection(_file().parent) is None:
+            trusted.make(_file().parent)
+            _put(_file(), patches)
+
+
+def _kept_beside(held: Mapping[str, Patch]) -> bool:
+    """Whether those of a checkout could be kept for everybody who runs it."""
+    file = _beside()
+    if _packed().parent.is_dir():
+        return False
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _put(file, held, mode=0o644)
+    except OSError:
+        return False
+    _came_with_the_program.cache_clear()
+    _here.update(held)
+    return True
+
+
+def _put(file: Path, patches: Mapping[str, Patch], *, mode: int = 0o600) -> None:
+    with tempfile.NamedTemporaryFile(dir=file.parent, suffix=".new", delete=False) as written:
+        written.write(_written(patches))
+    Path(written.name).chmod(mode)
+    Path(written.name).replace(file)
+    for old in file.parent.glob("*.json"):  # of another release, which may be in use beside this one
+        if old != file and time.time() - old.stat().st_mtime > _FORGOTTEN_SECONDS:
+            old.unlink()
 
 
 @cache
 def _came_with_the_program() -> Mapping[str, Patch]:
-    return _read(Path(__file__).parents[1] / "data" / "compiled" / f"{_judged_by()}.json")
+    return _read(_packed()) or _read(_beside())
+
+
+def _packed() -> Path:
+    """Where a wheel has it."""
+    return Path(__file__).parents[1] / "data" / "compiled" / f"{_judged_by()}.json"
+
+
+def _beside() -> Path:
+    """Where a checkout has it; whoever may write there may write what Python runs."""
+    return Path(importlib.util.cache_from_source(__file__)).with_name(_name())
 
 
 def _read(file: Path) -> Mapping[str, Patch]:
@@ -127,8 +161,12 @@ def _written(patches: Mapping[str, Patch]) -> bytes:
 def _file() -> Path:
     configured = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(configured) if Path(configured).is_absolute() else Path.home() / ".cache"
+    return base / "deploy" / "patches" / _name()
+
+
+def _name() -> str:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"  # an expression may be right in one alone
-    return base / "deploy" / "patches" / f"{_judged_by()}-{python}.json"
+    return f"{_judged_by()}-{python}.json"
 
 
 def _words(patches: Mapping[str, Patch]) -> dict[str, tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,19 @@ class Forgetful(dict[str, Any]):
 def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(kept, "_here", Forgetful())
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "compiled"))
+    monkeypatch.setattr(kept, "_came_with_the_program", cache(kept._came_with_the_program.__wrapped__))
     return tmp_path / "cache" / "deploy" / "patches"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of patches of a checkout that has one."""
+    folder = tmp_path / "checkout" / "patches"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(MINE)
+    monkeypatch.setattr(kept, "shipped", lambda kind: folder)
+    return folder
 
 
 @pytest.fixture
@@ -123,6 +136,35 @@ def test_what_came_with_the_program_is_not_kept_again(
     assert [one.id for one in kept._read(file).values()] == ["mine"]
     catalogue.load([tmp_path])
     assert len(read) == 1
+
+
+def test_a_checkout_keeps_its_own_for_every_home(
+    tmp_path: Path, cache_folder: Path, checkout: Path, read: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the first home that asks had read them before, from somewhere else."""
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(kept, "shipped", lambda kind: tmp_path)
+        first = catalogue.load([checkout])
+    assert cache_folder.exists()
+    assert catalogue.load([checkout]) == first
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    assert catalogue.load([checkout]) == first
+    assert len(read) == 1
+    (checkout / "mine.yaml").write_text(MINE.replace("of mine", "of yours"))
+    assert [patch.title for patch in catalogue.load([checkout])] == ["A failure of yours"]
+    assert len(read) == 2
+    assert not (tmp_path / "another").exists()
+
+
+def test_a_checkout_that_nobody_may_write_in_leaves_it_to_the_home(
+    cache_folder: Path, checkout: Path, read: list[Path]
+) -> None:
+    place = kept._beside().parent
+    place.parent.mkdir(parents=True)
+    place.write_text("")
+    assert catalogue.load([checkout]) == catalogue.load([checkout])
+    assert len(read) == 1
+    assert len(list(cache_folder.iterdir())) == 1
 
 
 def test_what_was_not_used_for_long_is_forgotten(
