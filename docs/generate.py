@@ -26,9 +26,19 @@ def help_page() -> str:
     for verb in COMMANDS:
         command = cli.get_command(root, verb)
         assert command is not None
-        context = click.Context(command, info_name=verb, parent=root, max_content_width=80, terminal_width=80)
-        parts.append(f"## deploy {verb}\n\n```\n{command.get_help(context).rstrip()}\n```\n")
+        parts += _help(command, verb, root)
     return "\n".join(parts)
+
+
+def _help(command: click.Command, name: str, parent: click.Context) -> list[str]:
+    """Of a verb and of the verbs below it."""
+    context = click.Context(command, info_name=name, parent=parent, max_content_width=80, terminal_width=80)
+    parts = [f"## {context.command_path}\n\n```\n{command.get_help(context).rstrip()}\n```\n"]
+    for below in command.commands if isinstance(command, click.Group) else ():
+        inner = command.get_command(context, below)
+        assert inner is not None
+        parts += _help(inner, below, context)
+    return parts
 
 
 def schema(model: type[PlaybookFile] | type[Patch], title: str) -> str:

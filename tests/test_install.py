@@ -91,6 +91,50 @@ def test_an_engine_is_installed_with_consent_and_used(bare: Case) -> None:
     assert bare.actions().count("install") == 1
 
 
+def test_an_engine_is_installed_whoever_will_use_it_listed_and_removed(bare: Case, tmp_path: Path) -> None:
+    """The host has cards, so that it gets the build for them; whom the command asks for nothing there is a deployment's."""
+    (index,) = bare.content["engine"]["index"]  # type: ignore[index]
+    spec = ["vllm==0.16.0", "--index", index, "--json"]
+    refused = bare.deploy("engine", "install", *spec)
+    assert (refused.code, _error(refused)["code"]) == (4, "consent_missing")
+    (plan,) = refused.of("plan")
+    assert (plan["engine"], plan["likely_bytes"], plan["steps"][0]["name"]) == (
+        "vllm==0.16.0",
+        10_000_000_000,
+        "install",
+    )
+    assert bare.deploy("engine", "install", *spec, "--dry-run", "--yes").code == 0
+    assert not (bare.server.home / INSTALLED).exists()
+
+    left = bare.deploy("engine", "install", *spec, "--yes")
+    assert left.code == 0, left.out + left.err
+    (result,) = left.of("result")
+    assert result["changed"] is True
+    assert "deploy engine remove vllm==0.16.0 --host" in result["text"]
+    again = bare.deploy("engine", "install", *spec)  # nothing is left to consent to
+    assert (again.code, again.of("result")[0]["changed"]) == (0, False)
+
+    assert bare.deploy("PLAYBOOK", "--json").code == 0
+    listed = bare.deploy("engine", "list", "--json")
+    (row,) = json.loads(listed.out)["engines"]
+    assert (row["engine"], row["version"], row["state"], row["ours"]) == ("vllm", "0.16.0", "whole", True)
+    assert row["bytes"] > 0
+    assert row["used_by"] == [{"deployment": bare.name, "launch": 1, "alive": True}]
+    assert "runs)" in bare.deploy("engine", "list").out
+
+    remove = ["engine", "remove", "vllm==0.16.0", "--json"]
+    lives = bare.deploy(*remove, "--consent", "remove-used-engine")
+    assert (lives.code, _error(lives)["code"]) == (4, "engine_in_use")
+    bare.deploy("stop", "PLAYBOOK")
+    used = bare.deploy(*remove)
+    assert (used.code, _error(used)["next"].endswith("--consent remove-used-engine")) == (4, True)
+    removed = bare.deploy(*remove, "--consent", "remove-used-engine")
+    assert removed.code == 0, removed.out + removed.err
+    assert not (bare.server.home / INSTALLED).exists()
+    absent = bare.deploy(*remove)
+    assert (absent.code, _error(absent)["code"]) == (2, "no_such_engine")
+
+
 def test_what_is_changed_later_is_not_used_and_not_made_anew(bare: Case, index: PackageIndex) -> None:
     assert bare.deploy("PLAYBOOK", "--json", "--consent", "install-engine").code == 0
     bare.deploy("stop", "PLAYBOOK")

@@ -16,6 +16,7 @@ Consent = Literal[
     "foreign-folder",  # write in a folder that belongs to another user
     "linger",  # ask logind to keep this user's processes after the last logout
     "token-to-endpoint",  # send the Hub token to a mirror, or over plain http
+    "remove-used-engine",  # take away an engine that a deployment would need to start again
     "remove-older-shm",  # remove shared memory that was there before our launch
 ]
 CONSENTS: tuple[str, ...] = get_args(Consent)

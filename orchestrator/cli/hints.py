@@ -114,6 +114,10 @@ AFTER_A_PROGRAM: Forms = {
     "not_started": "{command}",
     "changed_meanwhile": "{command}",
     "checkpoint_busy": "{command}",
+    "engine_in_use": "{command} --dry-run",
+    "engine_kept": "{command}",
+    "engine_busy": "{command}",
+    "no_such_engine": "{command} --dry-run",
 }
 """After a refusal of a program on the host (`on_host/`): its error knows the `program`."""
 OF_A_CHECKPOINT = "deploy {asked}"

@@ -40,14 +40,21 @@ _HOST = functools.partial(
     click.option, "--host", "hosts", multiple=True, metavar="HOST", shell_complete=complete.hosts,
     help="alias, user@host:port, or local; several times = side by side",
 )  # fmt: skip
-SHARED = (
-    click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
-    click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
+_SSH = (
     click.option("--ssh-config", "-F", metavar="FILE", shell_complete=complete.files, help="instead of ~/.ssh/config"),
     click.option(
         "--accept-host-key", "accept_host_keys", multiple=True, metavar="SHA256:...",
         help="trust this unknown host key, and remember it",
     ),
+)  # fmt: skip
+_TELLING = (
+    click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
+    click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),
+)
+SHARED = (
+    click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
+    click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
+    *_SSH,
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key"),
     click.option(
         "--gpus", type=click.IntRange(1, 1024), metavar="N",
@@ -64,9 +71,32 @@ SHARED = (
         "--vllm-version", "--vllm", "--engine-version", "engine_version", metavar="VERSION",
         callback=values.version, help="take this for the version of the host's engine",
     ),
-    click.option("--json", is_flag=True, help="one JSON object a line on standard output"),
-    click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),
+    *_TELLING,
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ReachedHosts:
+    """Which hosts a verb without a playbook was given, how they are reached, and how it is told."""
+
+    hosts: tuple[str, ...]
+    ssh_config: str | None
+    accept_host_keys: tuple[str, ...]
+    json: bool
+    verbose: bool
+
+
+def reaching_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb without a playbook the options that lead to hosts; they reach it as one `ReachedHosts` value."""
+
+    @functools.wraps(verb)
+    def call(**given: Any) -> Any:
+        reached = {name: given.pop(name) for name in ReachedHosts.__dataclass_fields__}
+        return verb(ReachedHosts(**reached), **given)
+
+    for decorate in reversed((_HOST(required=True), *_SSH, *_TELLING)):
+        call = decorate(call)
+    return call
 
 
 def shared_options(verb: Callable[..., Any]) -> Callable[..., Any]:

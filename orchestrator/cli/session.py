@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from orchestrator.base.errors import DeployError, UsageError, mistake
+from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.cli.options import SharedOptions
+from orchestrator.cli.several import side_by_side
 from orchestrator.on_host.secrets.secrets import brief, remember
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ def on_each_host(
     as_json = options.json and report_to is None
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
         command = _Command(options, playbook, published, wishes, limits, work, shown)
-        return _side_by_side(command) if several else _on_host(command, options.hosts[0])
+        if not several:
+            return _on_host(command, options.hosts[0])
+        return side_by_side(options.hosts, lambda name: _on_host(command, name), shown, as_json=options.json)
 
 
 @dataclass(frozen=True)
@@ -227,7 +230,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         from orchestrator.loop.deployment import Deployment
 
         host.other_python = playbook.engine.interpreter
-        asker = _asker(options, command.shown)
+        asker = asker_of(options.hosts, command.shown, as_json=options.json)
         job = Job(
             host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
             published=command.published,
@@ -255,39 +258,9 @@ def folder_of(folder: str, *, local: bool) -> str:
     return folder if folder.startswith(("/", "~")) else f"~/{folder}"
 
 
-def _side_by_side(command: _Command) -> int:
-    """One thread a host; each failure is told as it happens, and the highest code wins."""
-    from orchestrator.cli.main import tell, trace
-
-    codes: list[int] = []
-
-    def run(name: str) -> None:
-        try:
-            codes.append(_on_host(command, name))
-        except DeployError as error:
-            with command.shown.aside():
-                tell(error, as_json=command.options.json, host=name)
-            codes.append(error.exit_code)
-        except Exception as error:
-            with command.shown.aside():
-                trace(error)
-                tell(mistake(error), as_json=command.options.json, host=name)
-            codes.append(DeployError.exit_code)
-        except BaseException:
-            codes.append(1)
-            raise
-
-    threads = [threading.Thread(target=run, args=(name,), daemon=True) for name in command.options.hosts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return max(codes)
-
-
-def _asker(options: SharedOptions, shown: Display) -> Callable[[str], bool] | None:
+def asker_of(hosts: Sequence[str], shown: Display, *, as_json: bool) -> Callable[[str], bool] | None:
     """Ask where a person sits at a terminal and one host is concerned."""
-    if options.json or len(options.hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if as_json or len(hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
 
     from orchestrator.report.layout import passage

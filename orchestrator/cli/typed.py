@@ -42,6 +42,11 @@ def _last(key: str) -> str:
     return key.rpartition(".")[2].replace("-", "_").upper()
 
 
+def reaching(host: str, ssh_config: str | None) -> str:
+    """The options that lead to the same host, for hints."""
+    return shlex.join(_masked(["--host", host, *(("--ssh-config", ssh_config) if ssh_config else ())]))
+
+
 def again(options: SharedOptions, host: str) -> str:
     """Playbook and host with every option that leads to the same ones, for hints such as `deploy stop ...`."""
     words = [options.playbook, "--host", host]

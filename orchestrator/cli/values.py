@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.base.errors import UsageError
 from orchestrator.on_host.secrets.secrets import brief
+
+if TYPE_CHECKING:
+    from orchestrator.playbook.pinned import PinnedEngine
 
 LONGEST_SECONDS = 30 * 24 * 3600.0
 MOST_ATTEMPTS = 1000
@@ -64,6 +67,37 @@ def engine(ctx: click.Context, _: click.Parameter, kind: str | None) -> str | No
     return kind
 
 
+def pinned(ctx: click.Context, _: click.Parameter, text: str) -> PinnedEngine:
+    """One release of an engine that there is, as in NAME==VERSION."""
+    import difflib
+
+    from orchestrator.engines import registry
+    from orchestrator.playbook.pinned import PinnedEngine
+
+    example = f"one release, such as {registry.USUAL}==0.16.0"
+    try:
+        release = PinnedEngine.of(text)
+    except ValueError:
+        raise _refused(ctx, "NAME==VERSION", text, example) from None
+    try:
+        registry.of_distribution(release.name)
+    except LookupError as known:
+        near = difflib.get_close_matches(release.name, str(known).split(", "), n=1)
+        allowed = f"{near[0]}=={release.version}?" if near else f"NAME is one of {known}"
+        raise _refused(ctx, "NAME==VERSION", text, allowed) from None
+    return release
+
+
+def indexes(ctx: click.Context, _: click.Parameter, urls: tuple[str, ...]) -> tuple[str, ...]:
+    """Package indexes, as a playbook names them."""
+    from orchestrator.playbook.pinned import INDEX
+
+    for url in urls:
+        if not re.fullmatch(INDEX, url, re.ASCII):
+            raise _refused(ctx, "--index", url, "an http(s) address without credentials")
+    return urls
+
+
 def name(ctx: click.Context, _: click.Parameter, text: str | None) -> str | None:
     """The name of a deployment, which is a folder's on the host."""
     if text is not None and not re.fullmatch(r"[a-z0-9][a-z0-9._-]{0,63}", text):
@@ -80,4 +114,5 @@ def compute_cap(ctx: click.Context, _: click.Parameter, text: str | None) -> str
 
 def _refused(ctx: click.Context, option: str, text: str, allowed: str) -> UsageError:
     message = f"{option} {brief(text, 60)!r} is none; allowed: {allowed}"
-    return UsageError("invalid_option", message, verb=str(ctx.info_name))
+    verb = ctx.info_name if ctx.parent is None or ctx.parent.parent is None else ctx.parent.info_name
+    return UsageError("invalid_option", message, verb=str(verb))

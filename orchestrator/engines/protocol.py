@@ -60,12 +60,15 @@ class SuitedOption:
 @dataclass(frozen=True)
 class Distribution:
     """How it is installed: the Pythons that will do; by package (`left_out`) which of those that it names are not installed
-    with it, and (`pages`) which pages link to wheels that no index has.
+    with it, (`pages`) which pages link to wheels that no index has, how many bytes it will likely take of the disk, and
+    (`without_gpus`) which package has the same release for a host without GPUs.
     """
 
     pythons: str = ">=3.10"
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    likely_bytes: Mapping[str, int] = field(default_factory=dict)
+    without_gpus: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

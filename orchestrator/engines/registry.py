@@ -28,3 +28,11 @@ def get(kind: str) -> Engine:
         raise LookupError(f"there is no engine {kind!r}")
     engine: Engine = import_module(f"{name}.engine").ENGINE
     return engine
+
+
+def of_distribution(name: str) -> Engine:
+    """The engine that is distributed under this name; raises LookupError with the names that there are."""
+    known = {distribution: kind for kind in kinds() for distribution in get(kind).package.distributions}
+    if name not in known:
+        raise LookupError(", ".join(known))
+    return get(known[name])

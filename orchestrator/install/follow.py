@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError
+from orchestrator.base.events import Report, StepReport
+from orchestrator.hosts.host import Host
 from orchestrator.install.failure import failure
-from orchestrator.job import Job
-from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.install.installation import Installation
 from orchestrator.programs.ask import ask
 from orchestrator.programs.errand import FailedErrand, standings
 from orchestrator.programs.install_engine import (
     InstalledNow,
     InstallProgress,
+    InstallStanding,
     InstallStatus,
     StartInstall,
 )
@@ -20,32 +23,27 @@ from orchestrator.programs.install_engine import (
 PYPI = "https://pypi.org/simple"
 
 
-def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda: None) -> InstalledNow:
+def install(
+    host: Host,
+    report: Report,
+    installation: Installation,
+    *,
+    instance: str | None = None,
+    proceed: Callable[[], None] = lambda: None,
+) -> InstalledNow:
     """Make the environment; one that is being made, for whichever deployment, is waited for.
 
-    Interrupting this leaves the host at it, and so does `proceed` where it raises. Raises PreflightRefused with the reason.
+    `instance` is the deployment that asks for it, if one does. Interrupting this leaves the host at it, and so does
+    `proceed` where it raises. Raises PreflightRefused with the reason.
     """
-    host, kind, indexes = job.host, job.playbook.kind, job.playbook.engine.index
+    pinned = installation.pinned
 
     def failed(code: str, message: str) -> DeployError:
-        index = (indexes or (PYPI,))[0].rstrip("/")
+        index = (installation.indexes or (PYPI,))[0].rstrip("/")
         return failure(code, message, pinned, host.name, room=first.room, index=index)
 
-    with job.report.step("install", f"{pinned} into {pinned.folder}") as step:
-        first = ask(
-            host,
-            StartInstall(
-                instance=job.name,
-                engine=pinned.name,
-                version=pinned.version,
-                module=kind.package.module,
-                pythons=kind.distribution.pythons,
-                left_out=kind.distribution.left_out.get(pinned.name, ()),
-                pages=kind.distribution.pages.get(pinned.name, ()),
-                indexes=indexes,
-            ),
-            deadline=60.0,
-        )
+    with report.step("install", f"{pinned} into {pinned.folder}") as step:
+        first = _start(host, installation, instance)
         status, shown = InstallStatus(engine=pinned.name, version=pinned.version), ""
         for answer in standings(first, lambda: ask(host, status), proceed):
             line = answer.last
@@ -58,5 +56,31 @@ def install(job: Job, pinned: PinnedEngine, proceed: Callable[[], None] = lambda
                 return line
             if isinstance(line, InstallProgress) and line.line != shown:
                 shown = line.line
-                step.progress(f"{line.phase}: {line.line}", phase=line.phase)
+                _tell(step, line)
         raise failed("install_failed", f"the installation ended without a word; see {first.room}")
+
+
+def _start(host: Host, installation: Installation, instance: str | None) -> InstallStanding:
+    pinned, kind = installation.pinned, installation.kind
+    request = StartInstall(
+        instance=instance,
+        engine=pinned.name,
+        version=pinned.version,
+        module=kind.package.module,
+        pythons=kind.distribution.pythons,
+        left_out=kind.distribution.left_out.get(pinned.name, ()),
+        pages=kind.distribution.pages.get(pinned.name, ()),
+        indexes=installation.indexes,
+        likely_bytes=installation.likely_bytes,
+    )
+    return ask(host, request, deadline=60.0)
+
+
+def _tell(step: StepReport, line: InstallProgress) -> None:
+    """What uv says; how much of what it fetches is there, as far as it has said how large that is."""
+    if not line.total:
+        step.progress(f"{line.phase}: {line.line}", phase=line.phase)
+        return
+    done = line.bytes or 0
+    text = f"{line.phase}: {decimal(done)} of {decimal(line.total)}, {line.line}"
+    step.progress(text, phase=line.phase, bytes=done, total=line.total)

@@ -20,7 +20,7 @@ from pydantic import (
 
 from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import brief
-from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.playbook.pinned import INDEX, PinnedEngine
 
 
 def _matching(pattern: str, allowed: str) -> AfterValidator:
@@ -82,9 +82,7 @@ class EngineSettings(PlaybookPart):
     )
     install: OneLine | None = None
     """One release, as in "vllm==0.16.0", that is installed by us; where `python` is named, that counts."""
-    index: tuple[
-        Annotated[OneLine, _matching(r"https?://[^\s@]+", "an http(s) address without credentials")], ...
-    ] = ()
+    index: tuple[Annotated[OneLine, _matching(INDEX, "an http(s) address without credentials")], ...] = ()
     """Package indexes (PEP 503) that are searched for it before the host's own."""
 
     @field_validator("kind")

@@ -9,6 +9,9 @@ from packaging.version import InvalidVersion, Version
 
 from orchestrator.on_host.environments.place import ENGINES, INTERPRETER
 
+INDEX = r"https?://[^\s@]+"
+"""The address of a package index (PEP 503); credentials belong into ~/.netrc on the host."""
+
 
 @dataclass(frozen=True)
 class PinnedEngine:

@@ -17,10 +17,13 @@ class InstallHolder(Stored):
 
 
 class InstallProgress(Stored):
-    """What is done now: "uv" (fetched), "environment", "packages" or "check", and the last line about it."""
+    """What is done now: "uv" (fetched), "environment", "packages" or "check", and the last line about it; of the larger wheels
+    so many `bytes` are there, of those whose size is known by then."""
 
     phase: str
     line: str
+    bytes: int | None = None
+    total: int | None = None
 
 
 class InstalledNow(Stored):
@@ -45,12 +48,13 @@ class InstallStanding(ErrandStanding):
 class StartInstall(Request[InstallStanding]):
     """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do. Of what it
     names `left_out` is not installed; `indexes` are searched before the host's own, `pages` of links to wheels where those
-    do not have all of it."""
+    do not have all of it. `instance` is the deployment that asks for it, if one does; `likely_bytes` are those that it will
+    take of the disk."""
 
     program = "install_engine"
 
     action: Literal["start"] = "start"
-    instance: str
+    instance: str | None
     engine: str
     version: str
     module: str
@@ -58,6 +62,7 @@ class StartInstall(Request[InstallStanding]):
     left_out: tuple[str, ...]
     pages: tuple[str, ...]
     indexes: tuple[str, ...]
+    likely_bytes: int | None
 
 
 class InstallStatus(Request[InstallStanding]):

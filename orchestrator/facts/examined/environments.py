@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from orchestrator.facts.source import Command, Fact, Output, Query, Unknown
+from orchestrator.on_host.environments.place import ENGINES, INTERPRETER
 
 # Names of folders tell all of it: no interpreter is started that nobody named. $1 is the interpreter that was named, the others
 # are names of packages as their folders have them.
@@ -35,6 +36,7 @@ for place in "$VIRTUAL_ENV" "$CONDA_PREFIX" "$HOME"/* "$HOME"/.venv "$HOME"/*/.v
   /venv /workspace/* /workspace/*/.venv /srv/* /usr/local /usr; do
   [ -n "$place" ] && [ -d "$place/lib" ] && say "$place"
 done
+for place in "$HOME"/"$ours"/*/environment; do [ -e "$place/$whole" ] && say "$place"; done
 while read -r place; do [ -d "$place/lib" ] && say "$place"; done <"$HOME/.conda/environments.txt"
 true
 """
@@ -59,7 +61,9 @@ def _command(query: Query) -> Command | Unknown:
     if not query.package.distributions:
         return Unknown("not_asked", "no engine was named")
     packages = [name.replace("-", "_") for name in query.package.distributions]
-    text = f"exec 2>/dev/null{_SCRIPT}"
+    # engines of our own, which count only once they are whole
+    ours = f"ours={ENGINES.removeprefix('~/')}; whole={INTERPRETER}"
+    text = f"exec 2>/dev/null; {ours}{_SCRIPT}"
     return Command.sh(text, query.engine_python or "", *packages, timeout=10)
 
 

@@ -14,16 +14,19 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host.environments import failure, uv
+from orchestrator.on_host.environments import failure, sizes, uv
 from orchestrator.on_host.environments.failure import InstallFailure
 from orchestrator.on_host.environments.place import INTERPRETER
+from orchestrator.on_host.environments.wheel_bytes import WheelBytes
 from orchestrator.on_host.state.detached import Tell
 
 _CHECK_SECONDS = 600
+_MEASURING_SECONDS = 10.0
 _CHECK = """
 import importlib, json, sys
 from importlib import metadata
@@ -44,8 +47,8 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     """Make the environment in `room` anew, or leave it where it counts already; answers {done, version, python, uv, made}.
 
     request: engine (its distribution), version, module, pythons (a range of versions), left_out (packages that are not
-    installed with it), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all that is needed).
-    Raises InstallFailure.
+    installed with it), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all
+    that is needed), likely_bytes (that it will take of the disk, null where nobody knows). Raises InstallFailure.
     """
     folder = room / "environment"
     python = folder / INTERPRETER
@@ -54,6 +57,7 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
         return {"done": True, "made": False, **_checked(str(python), request, say)}
     with contextlib.suppress(FileNotFoundError):
         python.unlink()  # a link to an interpreter that is gone
+    _require_room(room.parent, request["likely_bytes"])
     say({"phase": "uv", "line": f"looking for uv {uv.VERSION}"})
     tool = uv.at_hand(room.parent, request["indexes"])
     variables = _variables(room.parent, request["indexes"])
@@ -71,6 +75,16 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     os.sync()
     os.symlink("python3", python)
     return {"done": True, "made": True, **answer}
+
+
+def _require_room(engines: Path, likely: int | None) -> None:
+    """What an earlier installation left in the cache is not fetched again, and shared with the environment."""
+    cached = sizes.taken(engines / "cache", until=time.monotonic() + _MEASURING_SECONDS) or 0
+    free = sizes.free(engines)
+    if likely is not None and likely - cached > free:
+        needs, has = (f"{count / 1e9:.1f} GB" for count in (likely, free))
+        message = f"it will likely take {needs} of the disk, and {has} are free in {engines}"
+        raise InstallFailure("install_no_space", message)
 
 
 def _packages(
@@ -126,6 +140,7 @@ def _uv(argv: Sequence[str], variables: Mapping[str, str], doing: str, say: Tell
     except OSError as error:
         raise failure.of_system(doing, error) from error
     lines: list[str] = []
+    wheels = WheelBytes()
     assert process.stdout is not None
     with process.stdout:
         for raw in process.stdout:
@@ -133,7 +148,7 @@ def _uv(argv: Sequence[str], variables: Mapping[str, str], doing: str, say: Tell
             print(line, file=sys.stderr)
             lines.append(line)
             if line.strip():
-                say({"phase": phase, "line": line.strip()[:200]})
+                say({"phase": phase, "line": line.strip()[:200], **wheels.after(line)})
     rc = process.wait()
     if rc != 0:
         raise failure.of_uv(doing, "\n".join(lines), rc)

@@ -6,16 +6,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from orchestrator.on_host.environments import failure, make
-from orchestrator.on_host.environments.place import ENGINES
-from orchestrator.on_host.files import trusted
+from orchestrator.on_host.environments import failure, make, rooms
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import detached, state
 from orchestrator.on_host.state.detached import Errand, Tell
@@ -24,10 +20,10 @@ from orchestrator.on_host.state.detached import Errand, Tell
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start making it, say how it stands, or make it here.
 
-    request: action "start" | "status" | "run", engine, version, and for all but status: instance (whose journal tells of it),
+    request: action "start" | "status" | "run", engine, version, and for all but status: instance (whose journal tells of it, null where no deployment asks for it),
     module, pythons, left_out, indexes, pages (`make.make`). Answers {state, holder, last, room} (`detached.status`).
     """
-    room = _room(request["engine"], request["version"])
+    room = rooms.made(rooms.room(request["engine"], request["version"]))
     action = request["action"]
     if action == "status":
         return detached.status(room)
@@ -38,24 +34,6 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     return detached.start(errand) if action == "start" else detached.run(errand)
 
 
-def _room(engine: str, version: str) -> Path:
-    """The folder of this engine and version, made where it is missing.
-
-    Raises Refusal("engines_folder") where others could change what an engine is started from.
-    """
-    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", engine) or not re.fullmatch(r"[0-9][0-9A-Za-z.+!]*", version):
-        raise Refusal("bad_request", f"{engine!r} {version!r} names no engine")
-    folder = Path(os.path.expanduser(ENGINES)) / f"{engine}-{version}"
-    objection = trusted.objection(folder)
-    if objection:
-        raise Refusal("engines_folder", f"no engine is installed in {folder}: {objection}")
-    try:
-        trusted.make(folder)
-    except OSError as error:
-        raise Refusal("engines_folder", f"cannot make {folder}: {error.strerror or error}") from error
-    return folder
-
-
 def _outcome(request: dict[str, Any], room: Path, say: Tell) -> dict[str, Any]:
     """The last line of progress: {"done": true, ...} or {"error": {code, message}}."""
     pin = f"{request['engine']}=={request['version']}"
@@ -63,10 +41,7 @@ def _outcome(request: dict[str, Any], room: Path, say: Tell) -> dict[str, Any]:
     try:
         last = make.make(room, request, say)
         if last["made"]:
-            folder = state.state_folder(request["instance"])
-            record = {"action": "install", "engine": pin, "folder": str(room), "python": last["python"]}
-            with state.at_work(folder):
-                state.append(folder, record)
+            _put_on_record(request["instance"], pin, room, last["python"])
         return last
     except failure.InstallFailure as error:
         return {"error": {"code": error.code, "message": error.message}}
@@ -77,3 +52,13 @@ def _outcome(request: dict[str, Any], room: Path, say: Tell) -> dict[str, Any]:
     except Exception as error:
         traceback.print_exc()
         return {"error": {"code": "install_failed", "message": f"{room}: {type(error).__name__}: {error}"}}
+
+
+def _put_on_record(instance: str | None, pin: str, room: Path, python: str) -> None:
+    """In the journal of all engines, and in that of the deployment which asked for this one."""
+    record = {"action": "install", "engine": pin, "folder": str(room), "python": python}
+    state.append(rooms.folder(), {**record, "instance": instance})
+    if instance is not None:
+        folder = state.state_folder(instance)
+        with state.at_work(folder):
+            state.append(folder, record)

@@ -22,6 +22,7 @@ from orchestrator.on_host.secrets.secrets import redacted
 JOURNAL_BYTES = 64 << 20
 """A record takes some kilobytes; a journal that is longer is nobody's work."""
 _FILE_BYTES = 64 << 20
+_INSTANCE = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 
 
 def state_folder(instance: str) -> Path:
@@ -41,19 +42,32 @@ def state_folder(instance: str) -> Path:
 
 def known_folder(instance: str) -> Path:
     """The same for whoever only looks: it may be missing. Raises as `state_folder` does."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", instance):
+    if not re.fullmatch(_INSTANCE, instance):
         raise Refusal("instance_name", f"{instance!r} cannot name a state folder")
+    folder = _base() / instance
+    objection = trusted.objection(folder)
+    if objection:
+        raise Refusal("state_folder", f"no state is kept in {folder}: {objection}")
+    return folder
+
+
+def instances() -> list[str]:
+    """The names of the deployments that have a state folder here."""
+    try:
+        names = os.listdir(_base())
+    except OSError:
+        return []
+    return sorted(name for name in names if re.fullmatch(_INSTANCE, name))
+
+
+def _base() -> Path:
     base = os.environ.get("XDG_STATE_HOME", "")
     if not os.path.isabs(base):  # the XDG specification says to ignore relative paths
         home = os.path.expanduser("~")
         if not os.path.isabs(home):
             raise Refusal("state_folder", f"uid {os.geteuid()} has no home folder; set XDG_STATE_HOME")
         base = os.path.join(home, ".local", "state")
-    folder = Path(base) / "deploy" / instance
-    objection = trusted.objection(folder)
-    if objection:
-        raise Refusal("state_folder", f"no state is kept in {folder}: {objection}")
-    return folder
+    return Path(base) / "deploy"
 
 
 def opened(path: Path, flags: int) -> int:

@@ -53,6 +53,15 @@ def test_a_usual_place(tmp_path: Path, place: str) -> None:
     )
 
 
+def test_one_of_our_own_counts_once_it_is_whole(tmp_path: Path) -> None:
+    for version in ("0.16.0", "0.19.1"):
+        install(tmp_path / f".local/share/deploy/engines/vllm-{version}/environment", version)
+    whole = tmp_path / ".local/share/deploy/engines/vllm-0.19.1/environment/bin"
+    whole.mkdir()
+    (whole / "engine-python").touch()
+    assert [environment.version for environment in look(tmp_path)] == ["0.19.1"]
+
+
 def test_several_with_the_one_that_was_named_first_and_each_once(tmp_path: Path) -> None:
     install(tmp_path / "a env")
     install(tmp_path / "far" / "away" / "b", "0.19.1")

@@ -39,7 +39,7 @@ class Host:
     def request(self, action: str, **more: Any) -> dict[str, Any]:
         return {
             "action": action, "instance": "p", "engine": "vllm", "version": "0.16.0", "module": "vllm",
-            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], **more,
+            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], "likely_bytes": None, **more,
         }  # fmt: skip
 
     def begin(self, action: str, **more: Any) -> subprocess.Popen[bytes]:
@@ -113,12 +113,13 @@ def test_an_engine_is_installed_and_goes_on_by_itself(host: Host) -> None:
         "packages",
         "check",
     ]
-    (record,) = [json.loads(line) for line in _journal(host).read_text().splitlines()]
-    assert (record["action"], record["engine"], record["folder"]) == (
-        "install",
-        "vllm==0.16.0",
-        str(host.room),
-    )
+    for journal in (_journal(host), host.engines / "journal.jsonl"):
+        (record,) = [json.loads(line) for line in journal.read_text().splitlines()]
+        assert (record["action"], record["engine"], record["folder"]) == (
+            "install",
+            "vllm==0.16.0",
+            str(host.room),
+        )
 
 
 def _journal(host: Host) -> Path:
@@ -131,6 +132,19 @@ def test_what_is_there_stays_and_is_put_on_record_once(host: Host) -> None:
     again = host.run()
     assert (again["state"], again["last"]["made"], len(host.asked)) == ("done", False, 1)
     assert len(_journal(host).read_text().splitlines()) == 1
+
+
+def test_one_that_no_deployment_asks_for_is_on_record_with_the_engines(host: Host) -> None:
+    assert host.run(instance=None)["last"]["made"] is True
+    assert '"instance":null' in (host.engines / "journal.jsonl").read_text()
+    assert not _journal(host).exists()
+
+
+def test_where_the_disk_will_likely_not_hold_it_nothing_is_begun(host: Host) -> None:
+    code, message = error_of(host.run(likely_bytes=10**18))
+    assert (code, "will likely take 1000000000.0 GB" in message) == ("install_no_space", True)
+    assert host.index.requests == []
+    assert host.run(likely_bytes=1000)["state"] == "done"
 
 
 def test_several_stand_side_by_side(host: Host) -> None:
