@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -25,13 +25,14 @@ BLOCK = 16
 @dataclass(frozen=True)
 class CacheQuestion:
     """What decides it: config.json as parsed, the engine's version, the dtype of the cache by the engine's name ("auto" is
-    the model's own), GPUs that share a layer, the card with its compute capability ("9.0") and memory (GiB as torch sees
+    the model's own), GPUs that share a layer and those of them that share a request's tokens, the card with its compute capability ("9.0") and memory (GiB as torch sees
     it), tokens computed in one step at most where that was asked for."""
 
     config: Mapping[str, Any]
     version: str | None
     dtype: str
     tensor: int = 1
+    context_parallel: int = 1
     compute_cap: str | None = None
     card: str | None = None
     memory_gib: float | None = None
@@ -63,9 +64,11 @@ Attention = Literal["mla", "sparse-mla", "gqa", "hybrid", "sliding", "other"]
 
 @dataclass(frozen=True)
 class KvCache:
-    """All layers that keep something; none for a model that keeps nothing, such as an encoder that embeds."""
+    """All layers that keep something; none for a model that keeps nothing, such as an encoder that embeds.
+    `context_parallel`: ranks that share a request's tokens, where its layers keep all of them."""
 
     layers: tuple[CacheLayers, ...]
+    context_parallel: int = field(default=1, kw_only=True)
 
     @property
     def attention(self) -> Attention:
@@ -90,10 +93,10 @@ class KvCache:
         """Bytes that each further token takes, of a request of so many; windows that reach as far count."""
         return sum(layers.count * layers.each for layers in self.layers if layers.keeps(context))
 
-    def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
-        """Bytes of one request of so many tokens, which `context_parallel` ranks share; None where that is not known.
+    def request_bytes(self, context: int) -> int | None:
+        """Bytes that one rank keeps of a request of so many tokens; None where that is not known.
 
         An engine that hands out pages by a plan of its own says so itself; this is the sum over plain blocks.
         """
-        blocks = math.ceil(context / context_parallel / BLOCK)
+        blocks = math.ceil(context / self.context_parallel / BLOCK)
         return math.ceil(blocks * BLOCK * self.token_bytes(context))

@@ -96,19 +96,18 @@ def fit(
     utilisation: float,
     gpus: int = 1,
     replicated_bytes: int | None = None,
-    context_parallel: int = 1,
     overhead: Overhead,
 ) -> Fit:
     """Judge one GPU: `memory_gib` as torch sees it, weights of the whole model over `gpus` ranks.
 
-    `cache` is what one rank keeps; `context_parallel` ranks share a request.
+    `cache` is what one rank keeps.
     fits: one full request fits with the safe overhead; borderline: only with the optimistic one.
     """
     weights = None
     if weights_bytes is not None and gpus > 0:
         weights = weights_gib_per_gpu(weights_bytes, gpus=gpus, replicated_bytes=replicated_bytes)
     each = None if cache is None else math.ceil(cache.token_bytes(context)) or None
-    request = None if cache is None else cache.request_bytes(context, context_parallel)
+    request = None if cache is None else cache.request_bytes(context)
     missing = [
         what
         for what, known in (
@@ -127,7 +126,7 @@ def fit(
         )  # fmt: skip
     left = memory_gib * utilisation - weights
     safe, optimistic = left - overhead.safe, left - overhead.optimistic
-    longest = _longest_context(safe * GIB, cache, context, context_parallel)
+    longest = _longest_context(safe * GIB, cache, context)
     verdict, reason = _judge(request / GIB, safe, optimistic, context, longest)
     return Fit(
         verdict=verdict, reason=reason, context=context, longest_context=longest, weights_gib_per_gpu=weights,
@@ -153,11 +152,11 @@ def _judge(
     return "does_not_fit", f"{asked}, at most {optimistic:.1f} GiB are left{shorter}"
 
 
-def _longest_context(room: float, cache: KvCache, context: int, context_parallel: int) -> int | None:
+def _longest_context(room: float, cache: KvCache, context: int) -> int | None:
     """The longest multiple of a block whose request fits into so many bytes; what was asked for where any would."""
 
     def fits(blocks: int) -> bool:
-        request = cache.request_bytes(blocks * BLOCK, context_parallel)
+        request = cache.request_bytes(blocks * BLOCK)
         return request is not None and request <= room
 
     shortest, longest = 0, 1

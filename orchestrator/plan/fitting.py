@@ -48,25 +48,27 @@ class Fitting:
         return sizing.fit(
             memory_gib=memory_gib,
             weights_bytes=self.survey.checkpoint.weights_bytes or figures.weights_bytes,
-            cache=self._cache(dtype, tensor or options.tensor, memory_gib),
+            cache=self._cache(
+                dtype, tensor or options.tensor, context_parallel or options.context_parallel, memory_gib
+            ),
             context=options.context,
             utilisation=options.memory_share(self.version),
             gpus=ranks,
             replicated_bytes=figures.replicated_bytes,
-            context_parallel=context_parallel or options.context_parallel,
             overhead=options.overhead(self.version),
         )
 
-    def _cache(self, dtype: str, tensor: int, memory_gib: float | None) -> KvCache | None:
-        cache = self._whole_cache(dtype, tensor, memory_gib)
+    def _cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
+        """`shared`: ranks that share a request's tokens."""
+        cache = self._whole_cache(dtype, tensor, shared, memory_gib)
         return None if cache is None else cache.of_stage(self.options.ranks // self.options.tensor)
 
-    def _whole_cache(self, dtype: str, tensor: int, memory_gib: float | None) -> KvCache | None:
+    def _whole_cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
         if CONFIG not in self.configs:
-            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor)
+            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
         facts = self.survey.facts
         question = CacheQuestion(
-            json.loads(self.configs[CONFIG]), self.version, dtype, tensor, facts.compute_cap,
+            json.loads(self.configs[CONFIG]), self.version, dtype, tensor, shared, facts.compute_cap,
             facts.cards[0].name if facts.cards else None, memory_gib, self.options.step_tokens,
         )  # fmt: skip
         return self.playbook.kind.kv_cache(question)
@@ -90,16 +92,18 @@ class Fitting:
     @property
     def _shares_context(self) -> bool:
         """A latent lies on every rank in full, so that ranks can share a request's tokens instead."""
-        cache = self._cache(self.dtype, self.options.tensor, None)
+        cache = self._cache(self.dtype, self.options.tensor, 1, None)
         return cache is not None and cache.attention in ("mla", "sparse-mla")
 
 
-def _figured(figures: Figures, bytes_each: int, tensor: int) -> KvCache | None:
+def _figured(figures: Figures, bytes_each: int, tensor: int, shared: int) -> KvCache | None:
     """Of a playbook's figures: they know models whose layers are alike."""
     if figures.layers and figures.kv_lora_rank and figures.qk_rope_head_dim:
         size = figures.kv_lora_rank + figures.qk_rope_head_dim
-        return KvCache((CacheLayers("mla", figures.layers, size * bytes_each, 1, size),))
+        layers = CacheLayers("mla", figures.layers, size * bytes_each, 1, size)
+        return KvCache((layers,), context_parallel=shared)
     if figures.layers and figures.kv_heads and figures.head_dim:
         heads, size = max(1, figures.kv_heads // tensor), figures.head_dim
-        return KvCache((CacheLayers("full", figures.layers, 2 * heads * size * bytes_each, heads, size),))
+        layers = CacheLayers("full", figures.layers, 2 * heads * size * bytes_each, heads, size)
+        return KvCache((layers,), context_parallel=shared if tensor >= figures.kv_heads * shared else 1)
     return None

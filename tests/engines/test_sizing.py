@@ -19,9 +19,9 @@ from orchestrator.engines.vllm.memory import default_step_tokens
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "sizing.yaml")
 
 
-def each_token(size: int | None) -> KvCache | None:
-    """A cache of one layer that keeps so many bytes of every token."""
-    return None if size is None else KvCache((CacheLayers("full", 1, size),))
+def each_token(size: int | None, ranks: int = 1) -> KvCache | None:
+    """A cache of one layer that keeps so many bytes of every token, which `ranks` share."""
+    return None if size is None else KvCache((CacheLayers("full", 1, size),), context_parallel=ranks)
 
 
 def judge(case: dict[str, Any]) -> sizing.Fit:
@@ -34,10 +34,9 @@ def judge(case: dict[str, Any]) -> sizing.Fit:
         weights_bytes=case["weights_bytes"],
         replicated_bytes=case["replicated_bytes"],
         gpus=case["gpus"],
-        cache=each_token(case["kv"]),
+        cache=each_token(case["kv"], case.get("context_parallel", 1)),
         context=case["context"],
         utilisation=utilisation,
-        context_parallel=case.get("context_parallel", 1),
         overhead=Overhead(*case["overhead"]) if "overhead" in case else memory.default_overhead(utilisation),
     )
 
@@ -179,7 +178,7 @@ def test_a_model_over_two_ranks_pays_for_what_each_of_them_repeats() -> None:
     assert sizing.weights_gib_per_gpu(whole, gpus=1, replicated_bytes=None) == 40.0
     assert sizing.weights_gib_per_gpu(whole, gpus=2, replicated_bytes=None) == pytest.approx(20.5)
     assert sizing.weights_gib_per_gpu(whole, gpus=2, replicated_bytes=10 * sizing.GIB) == 25.0
-    assert card(90 * 1024, context_parallel=2).needed_gib == 45.0
+    assert card(90 * 1024, cache=each_token(MIB, 2)).needed_gib == 45.0
 
 
 def test_what_of_a_judgement_is_told_to_programs() -> None:
@@ -199,7 +198,7 @@ def test_what_of_a_judgement_is_told_to_programs() -> None:
 
 def test_a_window_takes_no_more_however_long_the_request_and_says_so() -> None:
     class Window(KvCache):
-        def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+        def request_bytes(self, context: int) -> int | None:
             return 10 * sizing.GIB
 
     behind = card(1 << 20, cache=Window((CacheLayers("window", 1, MIB, tokens=4096),)))
@@ -215,7 +214,7 @@ def test_a_model_that_keeps_nothing_fits_with_its_weights() -> None:
 
 def test_a_request_that_is_not_known_leaves_the_fit_unknown_and_tells_the_token() -> None:
     class Packed(KvCache):
-        def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+        def request_bytes(self, context: int) -> int | None:
             return None
 
     packed = card(8192, cache=Packed((CacheLayers("mla", 1, 4.5625),)))

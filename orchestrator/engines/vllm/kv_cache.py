@@ -13,6 +13,7 @@ from typing import Any
 from packaging.version import Version
 
 from orchestrator.engines.protocol import CacheType
+from orchestrator.engines.vllm.latent_types import MLA
 from orchestrator.on_host.checkpoint.configs import CONFIG
 
 SIDECAR = "hf_quant_config.json"
@@ -27,15 +28,6 @@ _LIFTING = {"kimi_k25": Version("0.32.0"), "kimi_k3": None, "step5": None}
 class of its own for kimi_k25, 0.32.0 takes that of transformers (the releases between were not run)."""
 _TURNS = ("0.32.0", "0.20.0", "0.15.0", "0.14.0")
 """Releases from which on some files are read otherwise."""
-_MLA = frozenset(
-    {
-        "axk1", "bailing_hybrid", "bailing_hybrid_mtp", "bailing_hybrid_v3_mtp", "deepseek_mtp", "deepseek_v2", "deepseek_v3",
-        "deepseek_v32", "deepseek_v4", "deepseek_v41", "dots3_note", "glm4_moe_lite", "glm4_moe_lite_mtp", "glm5_next",
-        "glm5_next_text", "glm_moe_dsa", "hy_v4", "hy_v4_mtp", "k3_dspark", "kimi_k2", "kimi_linear", "longcat_flash",
-        "pangu_ultra_moe", "pangu_ultra_moe_mtp",
-    }
-)  # fmt: skip
-"""Model types of `is_deepseek_mla` (vLLM 0.32.0): a rank alone is no MLA, MiniCPM3 has one too."""
 
 
 def declared(documents: Mapping[str, Mapping[str, Any]], vllm_version: str | None) -> str | None:
@@ -126,7 +118,7 @@ def _is_mla(config: Mapping[str, Any], text: Mapping[str, Any]) -> bool:
     # Kimi-K2.5's class takes DeepSeek-V3 for the text where nothing else is said
     kind = part.get("model_type", "deepseek_v3" if config.get("model_type") == "kimi_k25" else None)
     rank = "head_dim" if "compress_ratios" in part else "kv_lora_rank"
-    return isinstance(kind, str) and kind in _MLA and part.get(rank) is not None
+    return isinstance(kind, str) and kind in MLA and part.get(rank) is not None
 
 
 def _object(value: Any) -> Mapping[str, Any]:

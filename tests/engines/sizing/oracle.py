@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import tempfile
 import traceback
@@ -102,7 +103,7 @@ def stand_in(config):
     return missing
 
 
-def engine_config(config, tensor, kv_dtype):
+def engine_config(config, tensor, kv_dtype, context):
     from vllm.engine.arg_utils import EngineArgs
     from vllm.usage.usage_lib import UsageContext
 
@@ -111,6 +112,7 @@ def engine_config(config, tensor, kv_dtype):
     return EngineArgs(
         model=folder, skip_tokenizer_init=True, tensor_parallel_size=tensor, kv_cache_dtype=kv_dtype,
         distributed_executor_backend="mp", enforce_eager=True, load_format="dummy",
+        **({"decode_context_parallel_size": context} if context > 1 else {}),
     ).create_engine_config(UsageContext.OPENAI_API_SERVER)  # fmt: skip
 
 
@@ -204,10 +206,10 @@ def _settle_layout(engine, specs):
     ).name
 
 
-def answer(config, tensor, kv_dtype):
-    """One row: what rank 0 of `tensor` keeps with that KV cache type."""
-    pretend.be_rank_0_of(tensor)
-    engine = engine_config(config, tensor, kv_dtype)
+def answer(config, tensor, kv_dtype, context):
+    """One row: what rank 0 of `tensor` keeps with that KV cache type, where `context` ranks share a request."""
+    pretend.be_rank_0_of(tensor, context)
+    engine = engine_config(config, tensor, kv_dtype, context)
     model = engine.model_config
     row = {
         "architecture": model.architecture, "mla": bool(model.use_mla), "dtype": str(model.dtype).removeprefix("torch."),
@@ -253,39 +255,40 @@ def _short(problem):
     return f"{type(problem).__name__}: {' '.join(str(problem).split())[:240]} ({Path(where.filename).name}:{where.lineno})"
 
 
-def ask(paths, tensors, capability):
+def ask(paths, given):
     import vllm
 
+    dtypes = {name: name for name in given.dtypes} or DTYPES
     for path in paths:
         published = json.loads(Path(path).read_text())
         config = plain(published)
-        for tensor in tensors:
-            for label, kv_dtype in DTYPES.items():
-                row = {
-                    "config": Path(path).stem,
-                    "vllm": vllm.__version__.split("+")[0],
-                    "capability": capability,
-                    "tensor": tensor,
-                    "kv": label,
-                }
-                try:
-                    missing = stand_in(config)
-                    row |= {"stand_in": missing} if missing else {}
-                    row |= answer(config, tensor, kv_dtype) | {"kv": label}
-                except Exception as problem:
-                    row |= {"by": "refused", "problem": _short(problem)}
-                print(json.dumps(row), flush=True)
+        for tensor, (label, kv_dtype) in itertools.product(given.tensor, dtypes.items()):
+            row = {
+                "config": Path(path).stem, "vllm": vllm.__version__.split("+")[0], "capability": given.capability,
+                "tensor": tensor, "kv": label, "context": given.context,
+            }  # fmt: skip
+            try:
+                missing = stand_in(config)
+                row |= {"stand_in": missing} if missing else {}
+                row |= answer(config, tensor, kv_dtype, given.context) | {"kv": label}
+            except Exception as problem:
+                row |= {"by": "refused", "problem": _short(problem)}
+            print(json.dumps(row), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--capability", default="9.0")
     parser.add_argument("--tensor", type=int, nargs="*", default=list(TENSOR))
+    parser.add_argument(
+        "--dtypes", nargs="*", default=[], help="instead of bf16 and fp8, by the engine's names"
+    )
+    parser.add_argument("--context", type=int, default=1, help="ranks that share a request's tokens")
     parser.add_argument("configs", nargs="+")
     given = parser.parse_args()
     major, minor = given.capability.split(".")
     pretend.a_card((int(major), int(minor)))
-    ask(given.configs, given.tensor, given.capability)
+    ask(given.configs, given)
 
 
 if __name__ == "__main__":

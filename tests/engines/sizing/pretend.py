@@ -213,12 +213,15 @@ def on_meta(torch):
     return Meta()
 
 
-def be_rank_0_of(size):
+def be_rank_0_of(size, context=1):
     import vllm.distributed.parallel_state as state
 
+    state.in_the_same_node_as = lambda *_, **__: [True] * size
     for name in ("_TP", "_EP", "_ETP", "_WORLD"):
         if hasattr(state, name):
             setattr(state, name, Ranks(size))
-    for name in ("_PP", "_DP", "_DCP", "_PCP", "_EPLB"):
+    for name in ("_PP", "_DP", "_PCP", "_EPLB"):
         if hasattr(state, name):
             setattr(state, name, Ranks(1))
+    if hasattr(state, "_DCP"):
+        state._DCP = Ranks(context)

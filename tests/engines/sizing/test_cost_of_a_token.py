@@ -20,7 +20,7 @@ DTYPES = {"bf16": "auto", "fp8": "fp8"}
 
 def ask(name: str, dtype: str, tensor: int, version: str = "0.32.0", card: str = "9.0") -> KvCache | None:
     config = json.loads((HERE / "configs" / f"{name}.json").read_text())
-    return kv_cache(CacheQuestion(config, version, DTYPES[dtype], tensor, card))
+    return kv_cache(CacheQuestion(config, version, DTYPES[dtype], tensor, compute_cap=card))
 
 
 def whole(cache: KvCache | None) -> float | None:

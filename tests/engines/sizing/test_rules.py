@@ -31,8 +31,8 @@ WINDOWS = {**LLAMA, "sliding_window": 4096, "layer_types": ["sliding_attention",
 
 
 def ask(config: Mapping[str, Any], dtype: str = "auto", tensor: int = 1, **more: Any) -> KvCache | None:
-    card = more.pop("compute_cap", "9.0")
-    return kv_cache(CacheQuestion(config, more.pop("version", "0.32.0"), dtype, tensor, card, **more))
+    given = {"version": "0.32.0", "compute_cap": "9.0", **more}
+    return kv_cache(CacheQuestion(config, dtype=dtype, tensor=tensor, **given))
 
 
 def token(config: Mapping[str, Any], dtype: str = "auto", tensor: int = 1, **more: Any) -> float | None:
@@ -136,13 +136,21 @@ def test_whatever_stands_in_a_config_is_sized_or_not_known_and_never_nothing(pat
             part[key] = there
 
 
-def test_a_dtype_that_keeps_scales_of_its_own_is_not_known() -> None:
-    assert (
-        ask(LLAMA, "int8_per_token_head")
-        is ask(LLAMA, "turboquant_4bit_nc")
-        is ask(DEEPSEEK, "nvfp4")
-        is None
-    )
+@pytest.mark.parametrize(
+    ("config", "dtype", "version"),
+    [
+        (LLAMA, "ultraquant_4bit", "0.32.0"),
+        (LLAMA, "int8_per_token_head", "0.19.1"),
+        (LLAMA, "int4_per_token_head", "0.24.0"),
+        ({**LLAMA, "head_dim": 64}, "nvfp4", "0.32.0"),
+        (DEEPSEEK, "nvfp4", "0.32.0"),
+        (DEEPSEEK, "int8_per_token_head", "0.32.0"),
+        (WINDOWS, "turboquant_4bit_nc", "0.32.0"),
+        (GLM, "turboquant_4bit_nc", "0.32.0"),
+    ],
+)
+def test_a_type_that_is_not_kept_so_is_not_known(config: dict[str, Any], dtype: str, version: str) -> None:
+    assert ask(config, dtype, version=version) is None
 
 
 def test_ranks_that_cannot_share_heads_are_refused() -> None:
@@ -273,9 +281,9 @@ def test_windows_hold_what_is_scheduled_besides() -> None:
 
 
 def test_ranks_that_share_a_context_share_a_latent() -> None:
-    cache = ask(DEEPSEEK, tensor=8)
+    cache = ask(DEEPSEEK, tensor=8, context_parallel=8)
     assert cache is not None
-    assert cache.request_bytes(131_072, 8) == 131_072 // 8 * 70_272
+    assert cache.request_bytes(131_072) == 131_072 // 8 * 70_272
 
 
 @pytest.mark.parametrize(

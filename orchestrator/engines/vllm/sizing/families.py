@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from orchestrator.engines.vllm.sizing import heads, latent, states, windows
+from orchestrator.engines.vllm import latent_types
+from orchestrator.engines.vllm.sizing import heads, latent, mamba, states, windows
 from orchestrator.engines.vllm.sizing.shape import ModelShape
 from orchestrator.engines.vllm.sizing.windows import Layers
 
@@ -20,7 +21,7 @@ _TYPES: tuple[tuple[Family, str], ...] = (
         windows.uniform,
         "arcee baichuan bailing_moe bailing_moe_v2 bloom cohere deepseek deepseek_vl_v2 ernie4_5 ernie4_5_moe exaone "
         "flex_olmo gemma glm glm4 glm4_moe glm4v_moe_text glm4v_text glm_ocr_text gpt2 gpt_neox gptj "
-        "granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hyperclovax internlm2 internlm3 jais2 llava "
+        "granitemoe granitemoeshared hunyuan_v1_dense hunyuan_v1_moe hy_v3 hyperclovax internlm2 internlm3 jais2 llava "
         "minicpm minimax_m2 ministral3 mistral mixtral nemotron olmo olmo2 olmoe opt orion phi phi3 phi3_v phimoe "
         "qwen seed_oss smollm3 solar stablelm starcoder2 telechat2 voxtral xverse",
     ),
@@ -38,17 +39,18 @@ _TYPES: tuple[tuple[Family, str], ...] = (
     (windows.step3p5, "step3p5"),
     (windows.llama4, "llama4_text"),
     (windows.mimo_v2, "mimo_v2 mimo_v2_flash"),
-    (
-        latent.mla,
-        "axk1 deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite glm_moe_dsa kimi_k2 longcat_flash pangu_ultra_moe",
-    ),
+    (latent.mla, "mistral4"),
     (latent.deepseek_v4, "deepseek_v4"),
     (latent.minimax_m3, "minimax_m3_vl"),
     (states.qwen3_next, "qwen3_5_moe_text qwen3_5_text qwen3_next"),
-    (states.nemotron_h, "nemotron_h"),
     (states.lfm2, "lfm2 lfm2_moe"),
-    (states.granite_hybrid, "granitemoehybrid"),
     (states.kimi_linear, "kimi_linear"),
+    (states.bailing_hybrid, "bailing_hybrid"),
+    (mamba.jamba, "jamba"),
+    (mamba.nemotron_h, "nemotron_h"),
+    (mamba.granite_hybrid, "granitemoehybrid"),
+    (mamba.falcon_h1, "falcon_h1"),
+    (mamba.zamba2, "zamba2"),
     (heads.chatglm, "chatglm"),
     (heads.dbrx, "dbrx"),
     (heads.falcon, "falcon"),
@@ -57,4 +59,7 @@ _TYPES: tuple[tuple[Family, str], ...] = (
     (heads.whisper, "whisper"),
     (heads.nothing, "bert modernbert nomic_bert roberta xlm-roberta"),
 )
-FAMILIES: Mapping[str, Family] = {name: family for family, names in _TYPES for name in names.split()}
+FAMILIES: Mapping[str, Family] = {
+    **dict.fromkeys(latent_types.ALIKE, latent.mla),
+    **{name: family for family, names in _TYPES for name in names.split()},
+}

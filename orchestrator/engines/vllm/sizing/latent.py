@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orchestrator.engines.kv_cache import CacheLayers
 from orchestrator.engines.vllm.sizing import windows
-from orchestrator.engines.vllm.sizing.shape import ModelShape, NotKnown, is_fp8, vector_bytes
+from orchestrator.engines.vllm.sizing.dtypes import FP8, latent_bytes
+from orchestrator.engines.vllm.sizing.shape import ModelShape, NotKnown
 from orchestrator.engines.vllm.sizing.windows import Layers
 
 INDEXER = 132
@@ -28,10 +29,8 @@ def mla(shape: ModelShape) -> Layers:
 
 
 def latent(shape: ModelShape, count: int, size: int) -> CacheLayers:
-    """No backend keeps a latent of four bits, or of FP8 with scales beside it."""
-    if shape.question.dtype == "nvfp4":
-        raise NotKnown("nvfp4")
-    return CacheLayers("mla", count, vector_bytes(size, shape.question.dtype), 1, size)
+    """No backend keeps a latent of four bits, or with scales beside it."""
+    return CacheLayers("mla", count, _plain_bytes(size, shape.question.dtype), 1, size)
 
 
 def _sparse(shape: ModelShape, size: int) -> Layers:
@@ -50,8 +49,8 @@ def _sparse_bytes(shape: ModelShape, size: int) -> int:
         return _PACKED
     if card == "10" and dtype == "auto" and shape.model_type == "glm_moe_dsa":
         return size
-    if not is_fp8(dtype):
-        return vector_bytes(size, dtype) if dtype != "nvfp4" else _refused(dtype)
+    if dtype not in FP8:
+        return _plain_bytes(size, dtype)
     if card == "10":
         return size
     return _PACKED if shape.at_least("0.19") else _refused(dtype)
@@ -85,7 +84,7 @@ def deepseek_v4(shape: ModelShape) -> Layers:
     """
     count, window, size = shape.layers, shape.needed("sliding_window"), shape.needed("head_dim")
     dtype = shape.question.dtype
-    if not (is_fp8(dtype) or dtype == "fp8_ds_mla" or (shape.at_least("0.32") and dtype == "auto")):
+    if not (dtype in FP8 or dtype == "fp8_ds_mla" or (shape.at_least("0.32") and dtype == "auto")):
         raise NotKnown(dtype)
     if (shape.question.compute_cap or "").partition(".")[0] not in ("9", "10"):
         raise NotKnown("compute capability")
@@ -116,6 +115,11 @@ def minimax_m3(shape: ModelShape) -> Layers:
         shape.attention("full", shape.layers),
         CacheLayers("indexer", indexers, 2 * size, 1, size),
     )
+
+
+def _plain_bytes(size: int, dtype: str) -> int:
+    each = latent_bytes(size, dtype)
+    return _refused(dtype) if each is None else each
 
 
 def _refused(dtype: str) -> int:

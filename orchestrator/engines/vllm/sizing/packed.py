@@ -24,9 +24,9 @@ class PackedCache(KvCache):
 
     in_flight: int | None
 
-    def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+    def request_bytes(self, context: int) -> int | None:
         windows = self._windows()
-        if self.in_flight is None or context_parallel != 1 or not all(windows.values()):
+        if self.in_flight is None or not all(windows.values()):
             return None
         repeats = _repeats([kinds[0].count for kinds in windows.values()], windows[4][0].count)
         widest = sum(

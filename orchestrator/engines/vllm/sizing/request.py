@@ -12,22 +12,20 @@ from dataclasses import dataclass
 
 from orchestrator.engines.kv_cache import BLOCK, CacheLayers, KvCache
 
-_MLA_BLOCK = 128
-"""A latent's blocks are multiples of this where a state makes them long."""
-
 
 @dataclass(frozen=True)
 class VllmCache(KvCache):
     """`in_flight`: tokens that are scheduled at once; what a window has left behind is freed only once they are done.
-    `states`: of one request and layer."""
+    `states`: of one request and layer; `latent_block`: where a state makes a latent's blocks long, they are multiples of this."""
 
     in_flight: int
     states: int
+    latent_block: int
 
-    def request_bytes(self, context: int, context_parallel: int = 1) -> int | None:
+    def request_bytes(self, context: int) -> int | None:
         if not self.layers:
             return 0
-        share = math.ceil(context / context_parallel)
+        share = math.ceil(context / self.context_parallel)
         if all(layers.kind in ("full", "mla", "indexer") for layers in self.layers):
             return (
                 math.ceil(share / BLOCK) * BLOCK * sum(round(each.count * each.each) for each in self.layers)
@@ -51,7 +49,7 @@ class VllmCache(KvCache):
         tokens = BLOCK
         for layers in self.layers:
             if state and layers.kind != "state":
-                step = _MLA_BLOCK if layers.kind == "mla" else BLOCK
+                step = self.latent_block if layers.kind == "mla" else BLOCK
                 tokens = max(tokens, math.ceil(state / layers.each / step) * step)
         sizes = [tokens * int(layers.each) for layers in self.layers if layers.kind != "state"]
         return [

@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 from orchestrator.engines.kv_cache import CacheKind, CacheLayers, CacheQuestion
 from orchestrator.engines.vllm.memory import default_step_tokens
 from orchestrator.engines.vllm.sizing.defaults import DEFAULTS
+from orchestrator.engines.vllm.sizing.dtypes import head_bytes, is_turboquant
 
 _LARGEST = 1 << 40
 _PARTS = ("text_config", "llm_config", "language_config")
@@ -27,9 +28,6 @@ _KV_HEADS = (
     "multi_query_group_num",
     "num_attention_groups",
 )
-_PLAIN = frozenset(("auto", "bfloat16", "float16", "half", "float32", "float"))
-"""float32 is none that vLLM keeps: it casts such a model to bfloat16."""
-_FP8 = frozenset(("fp8", "fp8_e4m3", "fp8_e5m2"))
 
 
 class NotKnown(Exception):
@@ -119,10 +117,15 @@ class ModelShape:
         size = size or self.head_size
         if not size:
             raise NotKnown("head_dim")
-        heads = self.on_rank(kv_heads or self.kv_heads)
-        each = vector_bytes(size, dtype or self.question.dtype) + vector_bytes(
-            value_size or size, dtype or self.question.dtype
+        dtype = dtype or self.question.dtype
+        if kind != "full" and is_turboquant(dtype):
+            raise NotKnown(dtype)
+        heads, each = (
+            self.on_rank(kv_heads or self.kv_heads),
+            head_bytes(size, value_size or size, dtype, self.at_least),
         )
+        if each is None:
+            raise NotKnown(dtype)
         return CacheLayers(kind, count, heads * each, heads, size, tokens)
 
     def at_least(self, release: str) -> bool:
@@ -149,18 +152,3 @@ def read(question: CacheQuestion) -> ModelShape:
             break
     model_type = str(part.get("model_type") or kind or "")
     return ModelShape({**DEFAULTS.get(model_type, {}), **part}, model_type, question)
-
-
-def vector_bytes(length: int, dtype: str) -> int:
-    """Bytes of so many elements; NotKnown for a dtype that keeps scales of its own."""
-    if dtype in _PLAIN:
-        return 2 * length
-    if dtype in _FP8:
-        return length
-    if dtype == "nvfp4":
-        return length // 2 + length // 16
-    raise NotKnown(dtype)
-
-
-def is_fp8(dtype: str) -> bool:
-    return dtype in _FP8
