@@ -14,6 +14,7 @@ import click
 from orchestrator.cli.main import COMMANDS, cli
 from orchestrator.patches.patch import Patch
 from orchestrator.playbook.playbook import PlaybookFile
+from orchestrator.playbook.profile import Profile
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -41,7 +42,7 @@ def _help(command: click.Command, name: str, parent: click.Context) -> list[str]
     return parts
 
 
-def schema(model: type[PlaybookFile] | type[Patch], title: str) -> str:
+def schema(model: type[PlaybookFile] | type[Profile] | type[Patch], title: str) -> str:
     """A JSON schema for editors (`# yaml-language-server: $schema=...`)."""
     return json.dumps({"title": title, **model.model_json_schema(mode="validation")}, indent=2) + "\n"
 
@@ -51,12 +52,15 @@ def pages() -> dict[Path, str]:
     return {
         REFERENCE / "help.md": help_page(),
         REFERENCE / "playbook.schema.json": schema(PlaybookFile, "Playbook"),
+        REFERENCE / "profile.schema.json": schema(Profile, "Profile"),
         REFERENCE / "patch.schema.json": schema(Patch, "Patch"),
     }
 
 
 if __name__ == "__main__":
-    stale = {path: content for path, content in pages().items() if path.read_text() != content}
+    stale = {
+        path: content for path, content in pages().items() if not path.exists() or path.read_text() != content
+    }
     if "--check" in sys.argv:
         sys.exit(f"out of date: {', '.join(path.name for path in stale)}" if stale else 0)
     for path, content in stale.items():

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from orchestrator.base.data_folders import shipped
+from orchestrator.base.data_folders import FolderKind, shipped
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -27,13 +27,14 @@ def test_generated_pages_are_up_to_date() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("kind", ["playbook", "patch"])
-def test_what_is_shipped_fits_the_schema_for_editors(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "folder"), [("playbook", "playbooks"), ("profile", "profiles"), ("patch", "patches")]
+)
+def test_what_is_shipped_fits_the_schema_for_editors(kind: str, folder: FolderKind) -> None:
     schema = json.loads((ROOT / "docs" / "reference" / f"{kind}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     judge = jsonschema.Draft202012Validator(schema)
-    folder = shipped("playbooks" if kind == "playbook" else "patches")
-    paths = sorted(folder.rglob("*.yaml"))
+    paths = sorted(shipped(folder).rglob("*.yaml"))
     assert paths
     for path in paths:
         value = json.loads(json.dumps(YAML(typ="safe").load(path), default=str))

@@ -42,7 +42,9 @@ def below(folder: Path) -> set[str]:
 def test_it_holds_the_program_its_playbooks_and_patches_and_nothing_else(unpacked: Path) -> None:
     held = below(unpacked / "orchestrator")
     (compiled,) = (name for name in held if name.startswith("data/compiled/"))
-    data = {f"data/{kind}/{name}" for kind in ("playbooks", "patches") for name in below(ROOT / kind)}
+    data = {
+        f"data/{kind}/{name}" for kind in ("playbooks", "profiles", "patches") for name in below(ROOT / kind)
+    }
     assert held == {compiled, *data, *below(ROOT / "orchestrator")}
     assert {Path(name).suffix for name in data} == {".yaml"}
     assert {path.name.partition("-")[0] for path in unpacked.iterdir()} == {"orchestrator", "vllm_deploy"}

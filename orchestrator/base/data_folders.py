@@ -1,4 +1,4 @@
-"""Where do playbooks and patches lie, and which folder is asked first?"""
+"""Where do playbooks, profiles and patches lie, and which folder is asked first?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-FolderKind = Literal["playbooks", "patches"]
+FolderKind = Literal["playbooks", "profiles", "patches"]
 
 
 def data_folders(kind: FolderKind, extra: Sequence[Path] = ()) -> tuple[Path, ...]:

@@ -1,6 +1,6 @@
 """What can be typed next: which playbooks, patches, ids and hosts are known on this machine?
 
-A shell asks at every press of the key, so this reads names of files and imports little; whatever cannot be read
+A shell asks at every press of the key, so this reads names of files and a few lines of them, and imports little; whatever cannot be read
 offers nothing.
 """
 
@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.base.data_folders import FolderKind, data_folders
 from orchestrator.patches.files import files_of
+from orchestrator.playbook.names import called
 
 SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 DEEPEST_INCLUDE = 4
@@ -82,9 +83,11 @@ def _offered(names: Iterable[str]) -> list[str]:
 def _names(kind: FolderKind, ctx: click.Context) -> Iterator[str]:
     extra = ctx.params.get(kind) or ()
     with contextlib.suppress(OSError, RuntimeError):
-        for folder in data_folders(kind, [Path(folder) for folder in extra]):
-            files = files_of(folder) if kind == "patches" else folder.glob("*.yaml")
-            yield from (path.stem for path in files)
+        folders = data_folders(kind, [Path(folder) for folder in extra])
+        if kind == "playbooks":
+            yield from called(folders)
+        else:
+            yield from (path.stem for folder in folders for path in files_of(folder))
 
 
 def _aliases(files: Iterable[str], depth: int = 0) -> Iterator[str]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from orchestrator.base.amounts import decimal
+
+if TYPE_CHECKING:
+    from orchestrator.playbook.playbook import Playbook
 
 WIDTH = 80
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
@@ -29,30 +34,81 @@ def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_
         for row in rows:
             click.echo(json_line(row))
         return
-    for number, (category, alike) in enumerate(groupby(rows, key=lambda row: row.get("category"))):
-        if category:
-            click.echo(f"{chr(10) if number else ''}{category.replace('_', ' ')}")
-        for row in alike:
-            click.echo(passage(_line(row)))
+    for line in _table(rows) if kind == "playbooks" else _catalogue(rows):
+        click.echo(passage(line))
+
+
+def _catalogue(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for number, (category, alike) in enumerate(groupby(rows, key=lambda row: row["category"])):
+        yield f"{chr(10) if number else ''}{category.replace('_', ' ')}"
+        yield from (_titled(row["patch"], row["title"]) for row in alike)
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    yield _columns("playbook", "stored", "download", "cards of GB each", "engine")
+    for row in rows:
+        if "error" in row:
+            yield _titled(row["playbook"], row["title"])
+            continue
+        size, engine = row["weights_bytes"], row["engine"]
+        yield _columns(
+            row["playbook"],
+            row["precision"] or "-",
+            decimal(size) if size else "-",
+            _cards(row),
+            f"{engine['kind']}{engine['version']}",
+        )
+
+
+def _columns(name: str, stored: str, size: str, cards: str, engine: str) -> str:
+    """A line of the table; a name longer than its column takes one for itself."""
+    first = f"{name:<25} " if len(name) < 26 else f"{name}\n{'':<26}"
+    return f"{first}{stored:<6} {size:>8}  {cards:<22} {engine}"
+
+
+def _cards(row: dict[str, Any]) -> str:
+    if row["gpus"] is not None:
+        memory = row["gpu_memory_gib"]
+        return f"{row['gpus']}x{memory:g}" if row["gpus"] and memory else str(row["gpus"] or "none")
+    if row["weights_bytes"] is None:
+        return "not known"
+    return (
+        " ".join(f"{need['gpus']}x{need['gpu_memory_gb']}" for need in row["needs"]) or "more than one host"
+    )
 
 
 def _playbooks(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
     from orchestrator.base.data_folders import data_folders
     from orchestrator.base.errors import UsageError
     from orchestrator.playbook import playbook
+    from orchestrator.playbook.names import files_in
 
-    for name, path in playbook.names(data_folders("playbooks", folders)).items():
-        row: dict[str, Any] = {"playbook": name, "file": str(path)}
+    for name, path in files_in(data_folders("playbooks", folders)).items():
         try:  # a broken one is shown as such, and does not hide the others
-            loaded = playbook.load(path)
-            yield {
-                **row,
-                "repository": loaded.model.repository,
-                "title": loaded.description,
-                "gpus": loaded.gpus,
-            }
+            yield from (_playbook(each) for each in playbook.with_variants(path))
         except UsageError as error:
-            yield {**row, "title": f"broken: {error.message}", "error": error.message}
+            title = f"broken: {error.message}"
+            yield {"playbook": name, "file": str(path), "title": title, "error": error.message}
+
+
+def _playbook(playbook: Playbook) -> dict[str, Any]:
+    """One playbook, with what it weighs and needs."""
+    from orchestrator.models.needs import needs
+
+    wanted = needs(playbook) if playbook.choose else ()
+    return {
+        "playbook": playbook.name,
+        "file": str(playbook.source),
+        "repository": playbook.model.repository,
+        "title": playbook.description,
+        "precision": playbook.model.precision,
+        "weights_bytes": playbook.figures.weights_bytes,
+        "engine": {"kind": playbook.engine.kind, "version": playbook.engine.version},
+        "gpus": None if playbook.choose else playbook.gpus,
+        "gpu_memory_gib": playbook.needs.gpu_memory_gib or None,
+        "needs": [need.as_json() for need in wanted],
+        "sources": [source.model_dump(mode="json") for source in playbook.sources],
+    }
 
 
 def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
@@ -66,10 +122,8 @@ def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
         yield {"patch": path.stem, "category": "broken", "title": error.message, "error": error.message}
 
 
-def _line(row: dict[str, Any]) -> str:
-    name = row.get("playbook") or row["patch"]
+def _titled(name: str, text: str) -> str:
     indent = " " * 26
-    text = row["title"] or row.get("repository", "")
     # a name longer than its column takes a line for itself
     first = f"{name:<26}" if len(name) < 26 else f"{name}\n{indent}"
     body = textwrap.wrap(text, WIDTH - len(indent), break_on_hyphens=False) or [""]

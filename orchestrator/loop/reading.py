@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.facts.gather import Facts
 from orchestrator.job import Job
-from orchestrator.models.choose import PYTHON, Chosen, choose, foreseen
+from orchestrator.models.choose import PYTHON, Chosen, brought, choose, foreseen
+from orchestrator.models.hardware import profile_of
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.plan.change import Change
 from orchestrator.plan.differences import differences
@@ -20,6 +22,7 @@ from orchestrator.plan.known import of_host
 from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.preflight import elsewhere
 from orchestrator.plan.wishes import Goal
+from orchestrator.playbook.choice import Choice
 from orchestrator.programs.journal import JournalRecord
 from orchestrator.programs.observe import Log
 from orchestrator.steps.clean import Clean
@@ -53,6 +56,8 @@ class Reading:
         """Tokens of one request, as the server told with the last completion that this run asked for."""
         self._facts: Facts | None = None
         self._place: tuple[str, str, str] | None = None
+        self._brought: tuple[Choice, ...] = ()
+        """That another engine of the host was taken than the one in its usual Python."""
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
@@ -220,27 +225,31 @@ class Reading:
             return make_plan(host, chosen.playbook, survey, wishes, goal=goal, choices=chosen.choices)
 
     def _with_an_engine(self) -> Survey:
-        """How things stand now; for a model without a playbook any engine of the host will do, wherever it lies."""
+        """How things stand now; where no engine is named any of the host will do, wherever it lies."""
         survey, asked = self.survey(), self.job
         version, playbook = asked.wishes.version(survey), asked.playbook
         fits = version is not None and playbook.engine.accepts(version)
-        other = None if asked.published is None or fits else elsewhere(playbook, survey)
-        if other is None or playbook.origin(*PYTHON) == "option":
+        open_ = playbook.choose and playbook.origin(*PYTHON) == "default"
+        other = elsewhere(playbook, survey) if open_ and not fits else None
+        if other is None:
             return survey
         facts, self._facts = self._facts, None
         self.job = replace(asked, playbook=playbook.completed({PYTHON: other.python}))
         there = self.survey()
         if there.engine is not None:
+            self._brought = (brought(self.job.playbook, there),)
             return there
         self.job, self._facts = asked, facts
         return survey
 
     def _chosen(self, survey: Survey) -> Chosen:
-        """The playbook, or the one that a model without any is launched by on this host."""
-        asked, published = self.job.playbook, self.job.published
-        if published is None:
+        """The playbook with what it leaves open, as this host asks for it."""
+        asked, host = self.job.playbook, self.job.host.name
+        if not asked.choose:
             return Chosen(asked, ())
-        return choose(self.job.host.name, asked, published, survey, self.job.wishes)
+        profile = profile_of(survey, data_folders("profiles"))
+        chosen = choose(host, asked, self.job.published, survey, self.job.wishes, profile)
+        return replace(chosen, choices=(*self._brought, *chosen.choices))
 
     @contextmanager
     def located(self, survey: Survey) -> Iterator[None]:

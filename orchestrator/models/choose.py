@@ -1,16 +1,17 @@
-"""How is a model without a playbook launched on this host? Pure."""
+"""How is a model launched on this host where nobody said it, without a playbook or by one that leaves it open? Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.checkpoint import architecture
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.sizing import Fit
-from orchestrator.models.identity import USEFUL_TOKENS
-from orchestrator.models.published import TOKENIZER, Published
+from orchestrator.models.hardware import suited_to
+from orchestrator.models.published import TOKENIZER, Published, document
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.installing import expected
@@ -19,6 +20,8 @@ from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.parts import EngineSettings
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.playbook.profile import Profile
+from orchestrator.playbook.shape import USEFUL_TOKENS
 from orchestrator.programs.inspect_checkpoint import Index
 from orchestrator.survey.checkpoint import flaw
 from orchestrator.survey.survey import Survey
@@ -36,6 +39,15 @@ class Chosen:
 
     playbook: Playbook
     choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What is known of a model that decides: config.json, or what is known of it, and bytes of weights."""
+
+    repository: str
+    config: Mapping[str, Any]
+    weights_bytes: int | None
 
 
 def before_any_host(asked: Playbook, published: Published) -> Playbook:
@@ -62,28 +74,69 @@ def foreseen(survey: Survey, published: Published) -> Survey:
     return replace(survey, checkpoint=there)
 
 
-def choose(host: str, asked: Playbook, published: Published, survey: Survey, wishes: Wishes) -> Chosen:
-    """Everything that was not asked for. The same model, host and version give the same, whatever is on the disk."""
-    choices = tuple(
-        choice
-        for choice in (
-            *_engine(asked, survey),
-            *_files(published),
-            *_code(published),
-            *_parsers(asked, published, wishes.version(survey) or expected(asked, survey)),
-            *_size(host, asked, published, survey, wishes),
-        )
-        if asked.origin(*choice.key) != "option"
+def choose(
+    host: str,
+    asked: Playbook,
+    published: Published | None,
+    survey: Survey,
+    wishes: Wishes,
+    profile: Profile | None = None,
+) -> Chosen:
+    """Everything that was not asked for, of a model of the Hub, or of a playbook that leaves it open (`published` is None then).
+
+    `profile` is what is known of the host's cards. The same model, host and version give the same, whatever is on the disk.
+    """
+    if published is not None:
+        model = _Model(published.repository, published.config, published.weights_bytes)
+        later = foreseen(survey, published)
+    else:
+        model, later = _of_playbook(asked, survey), survey
+    # what others hold of the cards now says nothing about what the model needs
+    later = replace(later, fresh=False)
+    version = wishes.version(survey) or expected(asked, survey)
+
+    def hardware(cards: int) -> tuple[Choice, ...]:
+        return _left_open(asked, suited_to(profile, cards, survey))
+
+    sized = _left_open(asked, _size(host, asked, model, later, wishes, hardware))
+    repository = (*_files(published), *_code(published)) if published is not None else ()
+    choices = (
+        *(choice for choice in repository if asked.origin(*choice.key) != "option"),
+        *_left_open(asked, _parsers(asked, model, version)),
+        *sized,
+        *hardware(_with(asked, sized).parallel.gpus),
     )
-    values = {choice.key: choice.value for choice in choices if choice.value is not None}
-    return Chosen(asked.completed(values), choices)
+    return Chosen(_with(asked, choices), choices)
 
 
-def _engine(asked: Playbook, survey: Survey) -> Iterator[Choice]:
-    if asked.origin(*PYTHON) == "playbook" and survey.engine is not None:  # no id says which: the host does
-        usual = EngineSettings().python
-        reason = f"{asked.kind.title} {survey.engine.version} is there, and none that will do in the host's {usual}"
-        yield Choice(PYTHON, asked.engine.python, reason)
+def _left_open(asked: Playbook, choices: Iterable[Choice]) -> tuple[Choice, ...]:
+    return tuple(choice for choice in choices if asked.origin(*choice.key) == "default")
+
+
+def _with(asked: Playbook, choices: Iterable[Choice]) -> Playbook:
+    return asked.completed(
+        {
+            choice.key: {"value": choice.value, "reason": choice.reason}
+            if choice.key[0] == "environment"
+            else choice.value
+            for choice in choices
+            if choice.value is not None
+        }
+    )
+
+
+def _of_playbook(asked: Playbook, survey: Survey) -> _Model:
+    """By its files where they are there, by its figures before."""
+    there, figures = survey.checkpoint, asked.figures
+    config = document(there.configs[CONFIG]) if CONFIG in there.configs else figures.config
+    return _Model(asked.model.repository, config, there.weights_bytes or figures.weights_bytes)
+
+
+def brought(asked: Playbook, survey: Survey) -> Choice:
+    """That an engine which was come upon on the host is taken, since none was named."""
+    version = survey.engine.version if survey.engine else "of a version that is not known"
+    reason = f"{asked.kind.title} {version} is there, and none that will do in the host's {EngineSettings().python}"
+    return Choice(PYTHON, asked.engine.python, reason)
 
 
 def _files(published: Published) -> Iterator[Choice]:
@@ -104,44 +157,47 @@ def _code(published: Published) -> Iterator[Choice]:
         yield Choice(key, None, reason, gamble=True)
 
 
-def _parsers(asked: Playbook, published: Published, version: str | None) -> Iterator[Choice]:
-    name = published.repository.rpartition("/")[2]
-    model_type = brief(str(published.config.get("model_type", "")), 60)
+def _parsers(asked: Playbook, model: _Model, version: str | None) -> Iterator[Choice]:
+    name = model.repository.rpartition("/")[2]
+    model_type = brief(str(model.config.get("model_type", "")), 60)
     for item in asked.kind.parsers(model_type, name, version):
         yield Choice(("arguments", item.option), item.value, item.reason, item.gamble)
 
 
 def _size(
-    host: str, asked: Playbook, published: Published, survey: Survey, wishes: Wishes
+    host: str,
+    asked: Playbook,
+    model: _Model,
+    survey: Survey,
+    wishes: Wishes,
+    hardware: Callable[[int], tuple[Choice, ...]],
 ) -> Iterator[Choice]:
     """Over how many cards, and for which context: judged by the plan itself, with what it predicts."""
-    # what others hold of the cards now says nothing about what the model needs
-    later = replace(foreseen(survey, published), fresh=False)
-    shape = architecture.read(published.config)
+    shape = architecture.read(model.config)
     own = shape.max_position_embeddings
-    if asked.origin(*CONTEXT) == "option":
-        own = asked.context
     useful = min(own or USEFUL_TOKENS, USEFUL_TOKENS)
-    if survey.engine is not None and survey.engine.on_cpu:
+    if asked.origin(*CONTEXT) != "default":
+        own = useful = asked.context
+    if asked.needs.gpus == 0 or (survey.engine is not None and survey.engine.on_cpu):
         yield Choice(TENSOR, 1, "the engine runs on the CPU")
         yield Choice(CONTEXT, useful, _of_the_model(useful, own), gamble=True)
         return
     cards = [card for card in survey.facts.cards if not card.unusable]
-    counts = _counts(len(cards), shape.heads)
-    if asked.origin(*TENSOR) == "option":
+    counts = counts_for(len(cards), shape.heads)
+    if asked.origin(*TENSOR) != "default":
         counts = [asked.parallel.tensor]
     fit, tensor = None, counts[0]
     for tensor in counts:
-        trial = asked.completed({TENSOR: tensor, CONTEXT: own or useful})
-        fit = make_plan(host, trial, later, wishes).fit
+        trial = _with(asked, hardware(tensor)).completed({TENSOR: tensor, CONTEXT: own or useful})
+        fit = make_plan(host, trial, survey, wishes).fit
         if _enough(fit, useful):
             break
     assert fit is not None  # there is one count at least
-    yield _spread(fit, tensor, len(cards), useful, published)
+    yield _spread(fit, tensor, len(cards), useful, model.weights_bytes)
     yield _context(fit, own, useful)
 
 
-def _counts(cards: int, heads: int | None) -> list[int]:
+def counts_for(cards: int, heads: int | None) -> list[int]:
     """Powers of two, as far as there are cards and the attention heads can be dealt out to them."""
     counts = [1]
     while (more := 2 * counts[-1]) <= cards and (heads or more) % more == 0:
@@ -158,8 +214,8 @@ def _enough(fit: Fit, useful: int) -> bool:
     return (fit.longest_context or 0) >= useful
 
 
-def _spread(fit: Fit, tensor: int, cards: int, useful: int, published: Published) -> Choice:
-    weights = decimal(published.weights_bytes) if published.weights_bytes else "weights of unknown size"
+def _spread(fit: Fit, tensor: int, cards: int, useful: int, size: int | None) -> Choice:
+    weights = decimal(size) if size else "weights of unknown size"
     over = f"{tensor} of {cards} cards"
     if not cards:
         return Choice(TENSOR, tensor, f"{weights}; the host's cards are not known", gamble=True)

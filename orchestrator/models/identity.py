@@ -9,9 +9,6 @@ from pathlib import Path
 from orchestrator.playbook.parts import CheckpointSettings, Model
 from orchestrator.playbook.playbook import Playbook
 
-USEFUL_TOKENS = 32_768
-"""A context that most work fits into: a model is spread over more cards for the sake of this much, not for more."""
-
 _LONGEST_NAME = 64
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/(?!.*(?:--|\.\.))[A-Za-z0-9][\w.-]*", re.ASCII)
 
@@ -24,16 +21,13 @@ def is_model(word: str) -> bool:
 
 
 def deployment_of(repository: str) -> Playbook:
-    """What is certain of a model by its id alone: enough to find its deployment on a host, not to plan a launch.
-
-    Its context stands for what is chosen once the model and the host are known.
-    """
+    """What is certain of a model by its id alone: enough to find its deployment on a host, not to plan a launch."""
     organisation, _, name = repository.partition("/")
     return Playbook(
         name=_name(organisation, name),
+        choose=True,
         model=Model(repository=repository, served_name=name),
         checkpoint=CheckpointSettings(folder=f"~/models/{repository}"),
-        context=USEFUL_TOKENS,
     )
 
 

@@ -58,8 +58,13 @@ class Published:
 
     def document(self, name: str) -> Mapping[str, Any]:
         """A config file; empty where there is none, or it is no JSON object."""
-        try:
-            value = json.loads(self.configs.get(name, b""))
-        except (ValueError, RecursionError):
-            return {}
-        return value if isinstance(value, dict) else {}
+        return document(self.configs.get(name, b""))
+
+
+def document(content: bytes) -> Mapping[str, Any]:
+    """What a config file says; empty where it is no JSON object."""
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -36,7 +36,9 @@ def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published,
 def _data(playbook: Playbook) -> dict[str, Any]:
     """What is stated, as a file states it."""
     secrets = [name for name, item in playbook.environment.items() if isinstance(item.value, SecretStr)]
-    data = playbook.model_dump(mode="json", exclude_unset=True, exclude={"name": True, "source": True})
+    data = playbook.model_dump(
+        mode="json", exclude_unset=True, exclude={"name": True, "source": True, "choose": True}
+    )
     for name in secrets:
         del data["environment"][name]
     return {key: value for key, value in data.items() if value not in ({}, [])}

@@ -32,12 +32,16 @@ class Fitting:
 
     def judged(self) -> sizing.Fit:
         """The judgement, with the longest context of each usual dtype and what would make it fit where it does not."""
-        fit = self._fit(self.dtype)
+        fit = self.at_once()
         if fit.verdict == "unknown":
             return fit
         longest = {name: self._fit(dtype).longest_context for name, dtype in _DTYPES.items()}
         ways = tuple(self._ways(fit)) if fit.verdict != "fits" else ()
         return replace(fit, longest_by_dtype=longest, ways=ways)
+
+    def at_once(self) -> sizing.Fit:
+        """The judgement alone."""
+        return self._fit(self.dtype)
 
     def _fit(
         self, dtype: str, *, tensor: int | None = None, context_parallel: int | None = None
@@ -64,11 +68,12 @@ class Fitting:
         return None if cache is None else cache.of_stage(self.options.ranks // self.options.tensor)
 
     def _whole_cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
-        if CONFIG not in self.configs:
-            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
-        facts = self.survey.facts
+        figures, facts = self.playbook.figures, self.survey.facts
+        if CONFIG not in self.configs and not figures.config:
+            return _figured(figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
+        config = json.loads(self.configs[CONFIG]) if CONFIG in self.configs else figures.config
         question = CacheQuestion(
-            json.loads(self.configs[CONFIG]), self.version, dtype, tensor, shared, facts.compute_cap,
+            config, self.version, dtype, tensor, shared, facts.compute_cap,
             facts.cards[0].name if facts.cards else None, memory_gib, self.options.step_tokens,
         )  # fmt: skip
         return self.playbook.kind.kv_cache(question)

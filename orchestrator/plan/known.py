@@ -63,9 +63,10 @@ def _declared(playbook: Playbook, files: Documents, version: str | None) -> str 
 
 def attention(playbook: Playbook, configs: Mapping[str, bytes], version: str | None) -> str | None:
     """The kind of attention, as the engine reads config.json, or else by the playbook's figures."""
-    if CONFIG in configs:
+    config = json.loads(configs[CONFIG]) if CONFIG in configs else playbook.figures.config
+    if config:
         # How its layers lie may hang on the card, but not what they are.
-        question = CacheQuestion(json.loads(configs[CONFIG]), version, "auto", compute_cap="9.0")
+        question = CacheQuestion(config, version, "auto", compute_cap="9.0")
         cache = playbook.kind.kv_cache(question)
         return None if cache is None else cache.attention
     return "mla" if playbook.figures.kv_lora_rank else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -62,6 +63,10 @@ class Model(PlaybookPart):
     served_name: Annotated[str, _matching(r"[A-Za-z0-9][\w.:/@-]*", "letters, digits and ._:/@-")] | None = (
         None
     )
+    precision: (
+        Annotated[str, _matching(r"[a-z0-9][a-z0-9+.-]{0,15}", "a word such as bf16, fp8 or nvfp4")] | None
+    ) = None
+    """What most of the weights are stored as, for whoever chooses between variants."""
 
 
 class CheckpointSettings(PlaybookPart):
@@ -184,3 +189,13 @@ class Figures(PlaybookPart):
     head_dim: Figure | None = None
     kv_cache: Literal["fp8", "bf16"] | None = None
     """What the checkpoint itself asks for."""
+    config: dict[str, Any] = Field({})
+    """Members of its config.json: by them the engine's own rules say what a token costs, where the layers are not alike."""
+
+
+class Citation(PlaybookPart):
+    """A fact that a playbook or a profile rests on, where it was read, and as of which day."""
+
+    fact: OneLine
+    source: OneLine
+    date: datetime.date

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import PrivateAttr, SecretStr, ValidationError, field_validator
+from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
 
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
@@ -17,10 +17,12 @@ from orchestrator.engines import registry
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
 from orchestrator.on_host.secrets.secrets import brief, is_secret
+from orchestrator.playbook.names import called, files_in, variants_in
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook.parts import Figures, Name, SmokeSettings
 from orchestrator.playbook.setting import Setting
 from orchestrator.playbook.shape import Shape
+from orchestrator.playbook.variants import Variant, merged
 
 __all__ = [
     "Figures",
@@ -30,12 +32,32 @@ __all__ = [
     "SmokeSettings",
     "find",
     "load",
-    "names",
+    "with_variants",
 ]
 
 
 class PlaybookFile(Shape):
-    """A playbook as a file; a secret has no place in it."""
+    """A playbook as a file, with the variants of its model; a secret has no place in it."""
+
+    variants: dict[Name, Variant] = Field({})
+    """Other forms of the model by name: `fp8` in glm.yaml is the playbook glm-fp8."""
+
+    @model_validator(mode="after")
+    def _variants_are_whole(self) -> PlaybookFile:
+        for name in self.variants:
+            try:
+                self.variant(name)
+            except ValidationError as error:
+                detail = error.errors(include_url=False)[0]
+                where = ".".join(str(part) for part in detail["loc"])
+                reason = detail["msg"].removeprefix("Value error, ")
+                raise ValueError(f"variants.{name}: {where}: {reason}") from None
+        return self
+
+    def variant(self, name: str) -> PlaybookFile:
+        """The file as it reads for one of its variants."""
+        data = self.model_dump(exclude_unset=True, exclude={"variants"})
+        return PlaybookFile.model_validate(merged(data, self.variants[name].model_dump(exclude_unset=True)))
 
     @field_validator("environment")
     @classmethod
@@ -188,10 +210,24 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
 
 def load(path: Path) -> Playbook:
     """Read a playbook; its name is the file's name. UsageError("invalid_playbook") says file, line and key."""
-    file = load_model(path, PlaybookFile, code="invalid_playbook")
-    values = {key: getattr(file, key) for key in file.model_fields_set}
+    return _named(path, _read(path), path.stem)
+
+
+def with_variants(path: Path) -> tuple[Playbook, ...]:
+    """Every playbook of a file: its own, and one for each variant. Raises as `load` does."""
+    file = _read(path)
+    others = (_named(path, file.variant(name), f"{path.stem}-{name}") for name in file.variants)
+    return (_named(path, file, path.stem), *others)
+
+
+def _read(path: Path) -> PlaybookFile:
+    return load_model(path, PlaybookFile, code="invalid_playbook")
+
+
+def _named(path: Path, file: PlaybookFile, name: str) -> Playbook:
+    values = {key: getattr(file, key) for key in file.model_fields_set - {"variants"}}
     try:
-        return Playbook(name=path.stem, source=path, **values)
+        return Playbook(name=name, source=path, **values)
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         right = re.sub(r"[^a-z0-9._-]+", "-", path.stem.lower()).strip("-._")[:64] or "playbook"
@@ -202,18 +238,10 @@ def load(path: Path) -> Playbook:
         ) from None
 
 
-def names(folders: Sequence[Path]) -> dict[str, Path]:
-    """Every playbook in these folders with its file, in the order of the alphabet; the first folder wins."""
-    paths: dict[str, Path] = {}
-    for folder in folders:
-        for path in sorted(folder.glob("*.yaml")):
-            paths.setdefault(path.stem, path)
-    return dict(sorted(paths.items()))
-
-
 def find(name: str, folders: Sequence[Path]) -> Playbook:
     """The playbook of this name in the first folder that has it, or the file itself if `name` is a path.
 
+    A variant is called by its file's name and its own, with a dash between; a file of that name goes before it.
     Raises UsageError: "unknown_playbook" with the nearest names, or "invalid_playbook".
     """
     if "/" in name or name.endswith((".yaml", ".yml")):
@@ -222,10 +250,13 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
         except RuntimeError as error:  # ~NAME of nobody here
             reason = f"{name[:60]}: {error}"
             raise UsageError("invalid_playbook", reason) from None
-    known = names(folders)
+    known = files_in(folders)
     if name in known:
         return load(known[name])
-    near = difflib.get_close_matches(name.lower(), known, n=3)
+    for stem, path in known.items():
+        if name.startswith(f"{stem}-") and name.removeprefix(f"{stem}-") in variants_in(path):
+            return next(each for each in with_variants(path) if each.name == name)
+    near = difflib.get_close_matches(name.lower(), called(folders), n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     searched = ", ".join(str(folder) for folder in folders)
     raise UsageError(

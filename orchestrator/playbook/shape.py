@@ -11,8 +11,10 @@ from pydantic import (
     SecretStr,
     Strict,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
 )
+from pydantic_core import PydanticCustomError
 
 from orchestrator.base.consents import Consent
 from orchestrator.engines import registry
@@ -21,6 +23,7 @@ from orchestrator.engines.options import OptionValue
 from orchestrator.on_host.secrets.secrets import brief, holds_secret, is_secret, redacted
 from orchestrator.playbook.parts import (
     CheckpointSettings,
+    Citation,
     Count,
     EngineSettings,
     Figures,
@@ -33,11 +36,23 @@ from orchestrator.playbook.parts import (
 )
 from orchestrator.playbook.setting import Setting, variable_name
 
+USEFUL_TOKENS = 32_768
+"""A context that most work fits into: a model is spread over more cards for the sake of this much, not for more."""
+
 
 def _argument_name(name: Any, info: ValidationInfo) -> str:
     """An option's name as its engine allows it; the engine is read before the arguments are."""
     engine = info.data.get("engine", EngineSettings()).kind
     return registry.get(engine).arguments.checked_name(name)
+
+
+def _stated(tokens: Any, info: ValidationInfo) -> Any:
+    """A context that is left out stands for the one that is chosen for the host."""
+    if tokens is not None:
+        return tokens
+    if not info.data.get("choose"):
+        raise PydanticCustomError("missing", "Field required")
+    return USEFUL_TOKENS
 
 
 class Shape(PlaybookPart):
@@ -48,7 +63,13 @@ class Shape(PlaybookPart):
     checkpoint: CheckpointSettings = CheckpointSettings()
     engine: EngineSettings = EngineSettings()
     parallel: Parallel = Parallel()
-    context: Count
+    choose: Annotated[bool, Strict()] = False
+    """Whether GPUs, context, parsers and what the cards ask for are chosen for the host where they are left out."""
+    context: Annotated[
+        Count,
+        BeforeValidator(_stated),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**31 - 1}),
+    ] = Field(None, validate_default=True)
     """Tokens of one request, prompt and answer together; always passed as --max-model-len."""
     arguments: dict[
         Annotated[str, BeforeValidator(_argument_name)],
@@ -63,6 +84,8 @@ class Shape(PlaybookPart):
     consents: tuple[Consent, ...] = ()
     smoke: SmokeSettings = SmokeSettings()
     figures: Figures = Figures()
+    sources: tuple[Citation, ...] = ()
+    """Where what the file states was read."""
     ready_timeout: Annotated[Count, Field(le=30 * 24 * 3600)] = 1800
     """Seconds that one launch may take until it is healthy, at most 30 days."""
 

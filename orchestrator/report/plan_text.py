@@ -33,6 +33,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
     if plan.fit.ways:
         lines += wrap("  would fit  ", "; ".join(plan.fit.ways))
     for choice in plan.choices:
+        if choice.key[0] == "environment":  # told below, as any variable is
+            continue
         value = "left out" if choice.value is None else choice.value
         label = "gamble" if choice.gamble else "chosen"
         lines += wrap(f"  {label:<11}", f"{choice.name}: {value}   {choice.reason}")

@@ -79,8 +79,7 @@ def named(text: str) -> Named:
     """
     match = re.fullmatch(r"\s*(?:([0-9]{1,9})\s*[x×*]\s*)?(.*?)\s*", text, re.IGNORECASE | re.DOTALL)
     count, name = (match[1], match[2]) if match else (None, text)
-    by_name = {_plain(name): card for card in known() for name in (card.name, *card.also)}
-    card = by_name.get(_plain(name))
+    by_name, card = _by_name(), of_model(name)
     number = int(count or 1)
     if card is not None and 1 <= number <= MOST:
         return Named(number, card)
@@ -95,6 +94,16 @@ def named(text: str) -> Named:
     )
     first = {"gpu": f"{count or 1}x{cards[0]}"} if cards else {}
     raise UsageError("unknown_gpu", f"no GPU is known as {brief(name, 60)!r}: {meant}", **first)
+
+
+def of_model(name: str) -> Card | None:
+    """The kind of card of this name, in any spelling; also as nvidia-smi says it. None where it is not known."""
+    return _by_name().get(_plain(name))
+
+
+@cache
+def _by_name() -> dict[str, Card]:
+    return {_plain(name): card for card in known() for name in (card.name, *card.also)}
 
 
 def holding(gib: float) -> Card | None:

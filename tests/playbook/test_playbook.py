@@ -12,6 +12,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.cli.hints import after
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
+from orchestrator.playbook.names import files_in
 from orchestrator.playbook.playbook import Playbook
 
 CASES = Path(__file__).parent / "cases"
@@ -140,7 +141,7 @@ def test_the_first_folder_wins(tmp_path: Path) -> None:
     folders = (tmp_path / "missing", tmp_path / "mine", tmp_path / "theirs")
     assert playbook.find("both", folders).context == 1
     assert playbook.find("other", folders).context == 4096
-    assert list(playbook.names(folders)) == ["both", "other"]
+    assert list(files_in(folders)) == ["both", "other"]
 
 
 def test_a_path_is_a_playbook_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,62 @@
+"""How many cards of which size does a model need, as far as its playbook's figures tell? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from orchestrator.checkpoint import architecture
+from orchestrator.models.choose import CONTEXT, TENSOR, counts_for
+from orchestrator.plan.fitting import Fitting
+from orchestrator.plan.known import kv_dtype
+from orchestrator.plan.resolve import requested
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.playbook.shape import USEFUL_TOKENS
+from orchestrator.survey.cards import Named, named
+from orchestrator.survey.supposed import of_cards
+
+MOST = 8
+"""Cards in one host."""
+_SIZES = {
+    "RTX 4090": 24, "RTX 5090": 32, "L40S": 48, "H100": 80, "RTX PRO 6000": 96, "H200": 141, "B200": 180, "B300": 288,
+}  # fmt: skip
+"""A card of each usual size with the GB that are written on it, the smallest first."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """So many cards of at least so many GB, as it is written on them; one such card is named."""
+
+    gpus: int
+    gb: int
+    card: str
+
+    def as_json(self) -> dict[str, int | str]:
+        return {"gpus": self.gpus, "gpu_memory_gb": self.gb, "gpu": self.card}
+
+
+def needs(playbook: Playbook) -> tuple[Need, ...]:
+    """For each number of cards of one host the smallest that do: where fewer of that size would do too, none is named.
+
+    Judged for the weights and a useful context, by the release that takes least of a card. Empty where it is not known.
+    """
+    return tuple(_needs(playbook))
+
+
+def _needs(playbook: Playbook) -> Iterator[Need]:
+    shape = architecture.read(playbook.figures.config)
+    useful = min(shape.max_position_embeddings or USEFUL_TOKENS, USEFUL_TOKENS)
+    last = None
+    for count in counts_for(MOST, shape.heads):
+        trial = playbook.completed({TENSOR: count, CONTEXT: useful})
+        card = next((size for size in _SIZES if _fits(trial, named(f"{count}x{size}"), useful)), None)
+        if card is not None and card != last:
+            yield Need(count, _SIZES[card], card)
+        last = card
+
+
+def _fits(playbook: Playbook, cards: Named, useful: int) -> bool:
+    options = requested(playbook, python="python3", folder=playbook.folder)
+    dtype = kv_dtype(playbook, {}, None, options)
+    fit = Fitting(playbook, of_cards(playbook, cards), None, options, {}, dtype).at_once()
+    return (fit.longest_context or 0) >= useful
