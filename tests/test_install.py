@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,35 @@ def test_an_engine_is_installed_whoever_will_use_it_listed_and_removed(bare: Cas
     assert not (bare.server.home / INSTALLED).exists()
     absent = bare.deploy(*remove)
     assert (absent.code, _error(absent)["code"]) == (2, "no_such_engine")
+
+
+def test_an_engine_comes_from_this_machine_to_a_host_without_any_network(
+    engine: stand_in.StandIn, index: PackageIndex, case: Case, tmp_path: Path
+) -> None:
+    """The wheels of a folder here, and uv, which this machine gets from its index."""
+    nowhere = "http://127.0.0.1:1/simple"
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    (file,) = index.folder.glob("vllm-0.16.0-*.whl")
+    shutil.copy(file, wheels)
+    settings = {"PATH": engine.path, "UV_PYTHON_DOWNLOADS": "never", "UV_DEFAULT_INDEX": nowhere}
+    server = launch_sshd(Settings(environment=settings))
+    deploy = Deploy(server, case.path, tmp_path / "home-here", {"UV_DEFAULT_INDEX": index.url})
+    try:
+        left = deploy("engine", "install", "vllm==0.16.0", "--wheels", str(wheels), "--yes", "--json")
+        assert left.code == 0, left.out + left.err
+        ends = [step for step in left.of("step") if step["state"] != "started"]
+        assert [(step["step"], step["state"]) for step in ends] == [
+            ("send", "ok"),
+            ("install", "skipped"),
+            ("send", "ok"),
+            ("install", "ok"),
+        ]
+        assert ends[2]["sent"] < ends[2]["bytes"]  # only uv went there
+        assert (server.home / INSTALLED / "environment/bin/engine-python").exists()
+        assert not (server.home / INSTALLED / "wheels").exists()
+    finally:
+        end_sshd(server)
 
 
 def test_what_is_changed_later_is_not_used_and_not_made_anew(bare: Case, index: PackageIndex) -> None:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import values
-from orchestrator.cli.options import CONSENT, ReachedHosts, acting_options, reaching_options
+from orchestrator.cli.options import CONSENT, FOLDER, ReachedHosts, acting_options, reaching_options
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import TextIO
 
     from orchestrator.loop.engines import Engines
@@ -40,6 +41,10 @@ def engine() -> None:
     "--index", "indexes", multiple=True, metavar="URL", callback=values.indexes,
     help="a package index that is searched before the host's own",
 )  # fmt: skip
+@click.option(
+    "--wheels", metavar="DIR", type=FOLDER,
+    help="a folder of wheels on this machine: they are sent, and without --index nothing else is asked",
+)  # fmt: skip
 @CONSENT
 @click.option("--yes", "-y", is_flag=True, help="give the consent that it needs")
 @acting_options
@@ -47,6 +52,7 @@ def install(
     reached: ReachedHosts,
     spec: PinnedEngine,
     indexes: tuple[str, ...],
+    wheels: Path | None,
     consents: tuple[str, ...],
     yes: bool,
     dry_run: bool,
@@ -60,7 +66,9 @@ def install(
     from orchestrator.install.installation import Installation
 
     def work(engines: Engines) -> int:
-        engines.install(Installation(spec, of_distribution(spec.name), indexes), dry_run=dry_run)
+        folder = str(wheels.absolute()) if wheels else None
+        kind = of_distribution(spec.name)
+        engines.install(Installation(spec, kind, indexes, folder), dry_run=dry_run)
         return 0
 
     return _on_each(reached, work, consents=(*consents, *(["install-engine"] if yes else [])))

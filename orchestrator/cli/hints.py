@@ -39,6 +39,8 @@ AFTER: Forms = {
     "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
     "unreadable_log": "deploy diagnose FILE",
     "no_log_to_pack": "deploy diagnose FILE --bundle",
+    "wheels_folder": "deploy engine install --help",
+    "wheel_broken": "{command}",
     "no_host": "deploy plan --help",
     "unknown_gpu": ("{command} --gpu {gpu}", "deploy plan --help"),
     "facts_file": "deploy doctor --host HOST --save FILE",
@@ -117,6 +119,7 @@ AFTER_A_PROGRAM: Forms = {
     "engine_in_use": "{command} --dry-run",
     "engine_kept": "{command}",
     "engine_busy": "{command}",
+    "wheels_busy": "{command}",
     "no_such_engine": "{command} --dry-run",
 }
 """After a refusal of a program on the host (`on_host/`): its error knows the `program`."""

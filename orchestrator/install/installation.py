@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.base.amounts import decimal
 from orchestrator.engines.protocol import Engine
@@ -11,11 +11,13 @@ from orchestrator.playbook.pinned import PinnedEngine
 
 @dataclass(frozen=True)
 class Installation:
-    """One release of a kind of engine; `indexes` are searched before the host's own."""
+    """One release of a kind of engine; `indexes` are searched before the host's own, `wheels` is a folder on this machine
+    whose wheels are sent: where no index is named nothing else is asked."""
 
     pinned: PinnedEngine
     kind: Engine
     indexes: tuple[str, ...] = ()
+    wheels: str | None = None
 
     @property
     def likely_bytes(self) -> int | None:
@@ -28,9 +30,15 @@ class Installation:
         where = f"{self.pinned} in {self.pinned.folder}"
         made = f"make an environment with {where}, by uv; no other Python is touched"
         likely = self.likely_bytes
-        return (made, f"it will likely take {decimal(likely)} of the disk") if likely else (made,)
+        sent = (self._sent,) if self.wheels else ()
+        return (*sent, made, *([f"it will likely take {decimal(likely)} of the disk"] if likely else []))
+
+    @property
+    def _sent(self) -> str:
+        alone = "" if self.indexes else "; no index is asked"
+        return f"send the wheels of {self.wheels} on this machine, as far as they are not there{alone}"
 
     def without_gpus(self) -> Installation:
         """The same release as a host without GPUs takes it, where there is a package for such hosts."""
         name = self.kind.distribution.without_gpus.get(self.pinned.name, self.pinned.name)
-        return Installation(PinnedEngine(name, self.pinned.version), self.kind, self.indexes)
+        return replace(self, pinned=PinnedEngine(name, self.pinned.version))

@@ -89,6 +89,13 @@ class EngineSettings(PlaybookPart):
     """One release, as in "vllm==0.16.0", that is installed by us; where `python` is named, that counts."""
     index: tuple[Annotated[OneLine, _matching(INDEX, "an http(s) address without credentials")], ...] = ()
     """Package indexes (PEP 503) that are searched for it before the host's own."""
+    wheels: (
+        Annotated[
+            OneLine, _matching(r"[/~].*", "an absolute path on this machine, or one that begins with ~")
+        ]
+        | None
+    ) = None
+    """A folder on the controller whose wheels are sent for it; where no index is named nothing else is asked."""
 
     @field_validator("kind")
     @classmethod

@@ -48,8 +48,8 @@ class InstallStanding(ErrandStanding):
 class StartInstall(Request[InstallStanding]):
     """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do. Of what it
     names `left_out` is not installed; `indexes` are searched before the host's own, `pages` of links to wheels where those
-    do not have all of it. `instance` is the deployment that asks for it, if one does; `likely_bytes` are those that it will
-    take of the disk."""
+    do not have all of it. `instance` is the deployment that asks for it, if one does; `from_wheels`: it is made from
+    those that were sent, and where no index is named from them alone. `likely_bytes` are those that it will take of the disk."""
 
     program = "install_engine"
 
@@ -62,6 +62,7 @@ class StartInstall(Request[InstallStanding]):
     left_out: tuple[str, ...]
     pages: tuple[str, ...]
     indexes: tuple[str, ...]
+    from_wheels: bool
     likely_bytes: int | None
 
 

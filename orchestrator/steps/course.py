@@ -120,8 +120,8 @@ def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
         yield PatchStep(plan, plan.changes)
         return
     if plan.installs:
-        playbook = plan.playbook
-        yield InstallEngine(Installation(plan.installs, playbook.kind, playbook.engine.index))
+        engine = plan.playbook.engine
+        yield InstallEngine(Installation(plan.installs, plan.playbook.kind, engine.index, engine.wheels))
     if begin != "launch":
         yield from _checkpoint(plan, goal, fetched=begin == "verify")
     if goal != "fetch":

@@ -26,3 +26,16 @@ def test_a_failure_says_what_to_type(code: str, command: str) -> None:
     )
     assert (error.code, error.exit_code, error.next_command) == (code, 4, command)
     assert error.message == "gpu7: vllm==0.16.0: it went wrong"
+
+
+def test_a_wheel_that_is_missing_here_is_fetched_here() -> None:
+    error = failure(
+        "engine_not_found",
+        "x",
+        PinnedEngine("vllm", "0.16.0"),
+        "gpu7",
+        room="/e",
+        index="https://i/simple",
+        wheels="/w x",
+    )
+    assert error.next_command == "python3 -m pip download --only-binary=:all: -d '/w x' vllm==0.16.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -111,3 +112,16 @@ def test_where_another_host_failed_it_is_followed_no_longer() -> None:
 
     with pytest.raises(Halted):
         install(Installing(standing("started")), proceed=proceed)
+
+
+def test_a_host_that_gets_no_uv_is_sent_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    missing = standing("failed", {"error": {"code": "uv_missing", "message": "uv is not to be had"}})
+    sent: list[Any] = []
+    monkeypatch.setattr(follow, "send", lambda host, report, pinned, paths: sent.append(paths))
+    monkeypatch.setattr(follow, "uv_for", lambda host: tmp_path / "uv.whl")
+    install(Installing(missing, standing("done", DONE)))
+    assert sent == [(tmp_path / "uv.whl",)]
+    monkeypatch.setattr(follow, "uv_for", lambda host: None)
+    with pytest.raises(PreflightRefused) as raised:
+        install(Installing(missing))
+    assert raised.value.code == "uv_missing"

@@ -57,6 +57,14 @@ def test_what_will_be_written_and_that_nobody_knows_the_bytes() -> None:
     assert effects.words[1] == "it will likely take 10.0 GB of the disk"
 
 
+def test_wheels_of_this_machine_are_named() -> None:
+    words = replace(INSTALLATION, wheels="/w").words
+    assert (
+        words[0] == "send the wheels of /w on this machine, as far as they are not there; no index is asked"
+    )
+    assert "no index" not in replace(INSTALLATION, wheels="/w", indexes=("https://i",)).words[0]
+
+
 @pytest.mark.parametrize(
     ("goal", "first"), [("up", "install"), ("fetch", "install"), ("restart", "install"), ("patch", "patch")]
 )

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,7 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
 
     request: engine (its distribution), version, module, pythons (a range of versions), left_out (packages that are not
     installed with it), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all
-    that is needed), likely_bytes (that it will take of the disk, null where nobody knows). Raises InstallFailure.
+    that is needed), from_wheels (whether those that were sent into `room`/wheels count, without an index where none is named), likely_bytes (that it will take of the disk, null where nobody knows). Raises InstallFailure.
     """
     folder = room / "environment"
     python = folder / INTERPRETER
@@ -59,8 +60,10 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
         python.unlink()  # a link to an interpreter that is gone
     _require_room(room.parent, request["likely_bytes"])
     say({"phase": "uv", "line": f"looking for uv {uv.VERSION}"})
-    tool = uv.at_hand(room.parent, request["indexes"])
-    variables = _variables(room.parent, request["indexes"])
+    wheels = room / "wheels"
+    alone = request["from_wheels"] and not request["indexes"]
+    tool = uv.at_hand(room.parent, wheels, request["indexes"], offline=alone)
+    variables = _variables(room.parent, request["indexes"], offline=alone)
     say({"phase": "environment", "line": f"python {request['pythons']}"})
     _uv(
         [tool, "venv", "--clear", "--python", request["pythons"], str(folder)],
@@ -70,10 +73,13 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     )
     say({"phase": "packages", "line": pin})
     inner = str(folder / "bin" / "python3")
-    _packages(tool, inner, pin, request, variables, say)
+    source = ["--find-links", str(wheels)] if request["from_wheels"] else []
+    argv = [tool, "pip", "install", "--python", inner, *source, *(["--no-index"] if alone else []), pin]
+    _packages(argv, pin, request, variables, say, pages=() if alone else request["pages"])
     answer = _checked(inner, request, say)
     os.sync()
     os.symlink("python3", python)
+    shutil.rmtree(wheels, ignore_errors=True)  # they were sent for this environment alone
     return {"done": True, "made": True, **answer}
 
 
@@ -88,34 +94,40 @@ def _require_room(engines: Path, likely: int | None) -> None:
 
 
 def _packages(
-    tool: str, python: str, pin: str, request: Mapping[str, Any], variables: Mapping[str, str], say: Tell
+    argv: Sequence[str],
+    pin: str,
+    request: Mapping[str, Any],
+    variables: Mapping[str, str],
+    say: Tell,
+    *,
+    pages: Sequence[str],
 ) -> None:
     """Install the engine with what it names; the pages come second, since a host may reach a mirror of the index alone."""
     doing = f"installing {pin}"
-    argv = [tool, "pip", "install", "--python", python, pin]
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as never:
         never.writelines(f"{name} ; python_version < '3'\n" for name in request["left_out"])
         never.flush()
-        argv += ["--overrides", never.name]
+        argv = [*argv, "--overrides", never.name]
         try:
             _uv(argv, variables, doing, say)
         except InstallFailure as error:
-            if error.code != "engine_not_found" or not request["pages"]:
+            if error.code != "engine_not_found" or not pages:
                 raise
-            links = [word for page in request["pages"] for word in ("--find-links", page)]
+            links = [word for page in pages for word in ("--find-links", page)]
             try:
                 _uv([*argv, *links], variables, doing, say)
             except InstallFailure as second:
                 raise InstallFailure(second.code, f"{error.message}\n{second.message}") from None
 
 
-def _variables(engines: Path, indexes: Sequence[str]) -> dict[str, str]:
+def _variables(engines: Path, indexes: Sequence[str], *, offline: bool) -> dict[str, str]:
     """What uv is run with: the host's own settings stay (proxies, certificates, mirrors), no environment of somebody else."""
     own = {name: value for name, value in os.environ.items() if name not in _OF_AN_ENVIRONMENT}
     given = {"UV_INDEX": " ".join((*indexes, *own.get("UV_INDEX", "").split()))} if indexes else {}
     return {
         **own,
         **given,
+        **({"UV_OFFLINE": "1"} if offline else {}),  # no Python is looked for in vain either
         "UV_CACHE_DIR": str(
             engines / "cache"
         ),  # beside them: what several have in common is there once, by hard links

@@ -41,32 +41,61 @@ _PAGE_BYTES = 32 << 20
 _TIMEOUT = 60.0
 
 
-def at_hand(folder: Path, indexes: Sequence[str]) -> str:
-    """The path of a uv: the pinned one under `folder`, fetched where it is not there yet, else the host's own.
+def at_hand(engines: Path, wheels: Path, indexes: Sequence[str], *, offline: bool) -> str:
+    """The path of a uv: the pinned one of `engines`, unpacked where it is not there yet from its wheel among those that were
+    sent or, unless `offline`, from an index; else the one that was sent as a binary, or the host's own.
 
     Raises InstallFailure("uv_missing") with what was tried.
     """
-    binary = folder / f"uv-{VERSION}" / "uv"
+    binary = engines / f"uv-{VERSION}" / "uv"
     if os.access(binary, os.X_OK):
         return str(binary)
     machine = os.uname().machine
-    reasons = [] if machine in WHEELS else [f"there is no wheel of it for {machine}"]
-    for index in dict.fromkeys((*indexes, *_of_the_host(), PYPI)) if not reasons else ():
-        try:
-            _unpack(_wheel(index, *WHEELS[machine]), binary)
-            return str(binary)
-        except (urllib.error.URLError, ValueError, TimeoutError, ConnectionError) as error:
-            reasons.append(f"{index}: {getattr(error, 'reason', None) or error}")
+    try:
+        _unpack(
+            _sent(wheels, machine) or fetched(machine, () if offline else (*indexes, *_set_here(), PYPI)),
+            binary,
+        )
+        return str(binary)
+    except InstallFailure as error:
+        missing = error
+    sent = wheels / "uv"
+    if sent.is_file():
+        sent.chmod(0o700)
+        return str(sent)
     own = shutil.which("uv", path=f"{os.environ.get('PATH', '')}:{os.path.expanduser('~/.local/bin')}")
     if own:
         return own
-    raise InstallFailure(
-        "uv_missing", f"uv {VERSION} is not to be had, and none is here: {'; '.join(reasons)}"
-    )
+    raise missing
 
 
-def _of_the_host() -> list[str]:
-    """The indexes that the host itself is set to."""
+def _sent(wheels: Path, machine: str) -> bytes | None:
+    """The wheel, where it was sent; it is none where it is not the pinned one."""
+    name, sha256 = WHEELS.get(machine, ("", ""))
+    path = wheels / name
+    data = path.read_bytes() if name and path.is_file() else b""
+    return data if hashlib.sha256(data).hexdigest() == sha256 else None
+
+
+def fetched(machine: str, indexes: Sequence[str]) -> bytes:
+    """The pinned wheel for a machine, from the first index that has it; raises InstallFailure("uv_missing")."""
+    reasons = [] if machine in WHEELS else [f"there is no wheel of it for {machine}"]
+    for index in dict.fromkeys(indexes) if not reasons else ():
+        try:
+            return _wheel(index, *WHEELS[machine])
+        except (urllib.error.URLError, ValueError, TimeoutError, ConnectionError) as error:
+            reasons.append(f"{index}: {getattr(error, 'reason', None) or error}")
+    tried = f": {'; '.join(reasons)}" if reasons else ", and no index is asked"
+    raise InstallFailure("uv_missing", f"uv {VERSION} is not to be had, and none is here{tried}")
+
+
+def fetched_here(machine: str) -> bytes:
+    """The same from the indexes that this machine is set to."""
+    return fetched(machine, (*_set_here(), PYPI))
+
+
+def _set_here() -> list[str]:
+    """The indexes that this machine itself is set to."""
     names = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL")
     return [
         os.environ[name] for name in names if os.environ.get(name, "").startswith(("http://", "https://"))

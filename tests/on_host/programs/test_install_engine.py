@@ -39,7 +39,8 @@ class Host:
     def request(self, action: str, **more: Any) -> dict[str, Any]:
         return {
             "action": action, "instance": "p", "engine": "vllm", "version": "0.16.0", "module": "vllm",
-            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], "likely_bytes": None, **more,
+            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], "from_wheels": False,
+            "likely_bytes": None, **more,
         }  # fmt: skip
 
     def begin(self, action: str, **more: Any) -> subprocess.Popen[bytes]:
@@ -191,6 +192,49 @@ def test_two_deployers_make_it_once(host: Host) -> None:
     host.index.hold.pop(WHEEL).set()
     assert host.finish()["state"] == "done"
     assert len(host.asked) == 1
+
+
+def _send(host: Host, *paths: Path) -> None:
+    """As they lie there once they were sent."""
+    (host.room / "wheels").mkdir(parents=True, mode=0o700)
+    for path in paths:
+        shutil.copy(path, host.room / "wheels")
+
+
+def test_it_is_made_from_wheels_that_were_sent_alone(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uv, "PYPI", _nowhere())
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    host.engines.parent.mkdir(parents=True, mode=0o700)
+    _send(host, host.index.folder / WHEEL, *host.index.folder.glob("uv-*.whl"))
+    assert host.run(from_wheels=True, indexes=[], pages=[_nowhere()])["state"] == "done"
+    assert host.version() == "0.16.0"
+    assert host.index.requests == []
+    assert not (host.room / "wheels").exists()
+
+
+def test_what_is_missing_among_them_is_told_as_uv_tells_it(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uv, "PYPI", _nowhere())
+    needing = wheel(host.index.folder, "vllm", "0.16.0", {"vllm/__init__.py": b""}, needs=["tea"])
+    host.engines.parent.mkdir(parents=True, mode=0o700)
+    _send(host, needing, *host.index.folder.glob("uv-*.whl"))
+    code, message = error_of(host.run(from_wheels=True, indexes=[]))
+    assert (code, "tea" in message) == ("engine_not_found", True)
+    assert (
+        host.room / "wheels" / WHEEL
+    ).exists()  # whoever sends what is missing need not send the rest again
+
+
+def test_without_an_index_and_without_uv_nothing_is_asked(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    host.engines.parent.mkdir(parents=True, mode=0o700)
+    _send(host, host.index.folder / WHEEL)
+    code, message = error_of(host.run(from_wheels=True, indexes=[]))
+    assert (code, message.endswith("and no index is asked")) == ("uv_missing", True)
+    assert host.index.requests == []
 
 
 def test_a_version_that_no_index_has(host: Host) -> None:
