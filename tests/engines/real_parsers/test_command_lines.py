@@ -11,22 +11,17 @@ from typing import Any
 
 import pytest
 
-from orchestrator.base.data_folders import shipped
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
-from orchestrator.playbook import playbook as playbooks
-from orchestrator.playbook.playbook import Playbook
-from orchestrator.survey import supposed
-from orchestrator.survey.cards import named
 from tests import surveys
 from tests.engines.kv_cache.real import NO_ENGINE
 from tests.jobs import PATCHES
+from tests.models import test_shipped as shipped
 from tests.models.test_choose import HOSTS, TABLE, chosen, published
 
 ASK = Path(__file__).with_name("ask.py")
 RELEASES = ("0.16.0", "0.19.1", "0.24.0", "0.32.0")
 """The last one is the engine's own environment, the others lie beside it (tests/engine_environment)."""
-CARDS = ("8xRTX PRO 6000", "8xH200", "H200")
 _GOOD = ["--model", "/m", "--tool-call-parser", "hermes", "--enable-auto-tool-choice"]
 WRONG = {
     "max-modle-len": [*_GOOD, "--max-modle-len", "12"],
@@ -67,17 +62,11 @@ def arguments(printed: dict[str, Any]) -> list[str]:
 
 def of_playbooks(release: str) -> dict[str, list[str]]:
     lines = {}
-    for name in playbooks.names([shipped("playbooks")]):
-        playbook = playbooks.find(name, [shipped("playbooks")])
+    for name, playbook in shipped.ALL.items():
         if playbook.engine.accepts(release):
-            for cards in CARDS:
-                lines[f"{name} on {cards}"] = arguments(planned(playbook, cards, release))
+            for cards in {"8xRTX PRO 6000", shipped.cards_for(playbook) if playbook.choose else "8xH200"}:
+                lines[f"{name} on {cards}"] = arguments(shipped.planned(playbook, cards, release).as_json())
     return lines
-
-
-def planned(playbook: Playbook, cards: str, release: str) -> dict[str, Any]:
-    survey = supposed.of_cards(playbook, named(cards))
-    return make_plan(cards, playbook, survey, Wishes(patches=PATCHES, engine_version=release)).as_json()
 
 
 def of_models(release: str) -> dict[str, list[str]]:
