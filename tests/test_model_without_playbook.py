@@ -46,18 +46,23 @@ def planned(left: Left) -> dict[str, Any]:
 
 
 def test_one_command_brings_it_up_and_the_others_know_it(model: Model) -> None:
+    model.options += ["--set", "context=auto"]
     up = model("MODEL", "--json")
     assert up.code == 0, up.err
     (plan,) = up.of("plan")
     assert {choice["key"]: choice["value"] for choice in plan["choices"]} == {
         "arguments.tool-call-parser": None,
         "parallel.tensor": 1,
-        "context": 512,
     }
     assert plan["name"] == NAME
+    (result,) = up.of("result")
+    assert (result["context"], result["asked_context"]) == (512, "auto")
     again = model("MODEL")
     assert "nothing to do" in again.out
-    assert "healthy" in model("status", "MODEL").out
+    assert "differs" not in again.out + again.err
+    status = model("status", "MODEL").out
+    assert "healthy" in status
+    assert "512 (auto: as many as fit)" in status
     model.case.hub.requests.clear()
     assert model("stop", "MODEL").code == 0
     assert model.case.hub.requests == []  # what runs is found and ended without the Hub

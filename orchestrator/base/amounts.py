@@ -32,8 +32,10 @@ def decimal(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
-def beside(served: int, asked: int | None) -> str:
-    """Tokens of one request that a server takes, beside what was asked for: 46112 (asked 131072)."""
+def beside(served: int, asked: int | str | None) -> str:
+    """Tokens of one request that a server takes, beside what was asked for: 46112 (asked 131072), 46112 (auto: as many as fit)."""
+    if asked == "auto":
+        return f"{served} (auto: as many as fit)"
     return str(served) if asked in (None, served) else f"{served} (asked {asked})"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from orchestrator.engines.command_line import canonical, rendered, text_of
 from orchestrator.engines.consents import ConsentRules, needed
-from orchestrator.engines.options import Option, Options, OptionValue, Wanted
+from orchestrator.engines.options import Context, Option, Options, OptionValue, Wanted
 from orchestrator.engines.variable import Variable
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ class ModuleOptions(Options):
     tensor_option: ClassVar[str]
     pipeline_option: ClassVar[str]
     data_option: ClassVar[str]
+    fits_context: ClassVar[bool] = False
+    """Whether the context's option takes "auto"; where it does not, leaving it out leaves it to the engine."""
     rules: ClassVar[ConsentRules]
 
     @classmethod
@@ -40,11 +42,13 @@ class ModuleOptions(Options):
             given[cls.pipeline_option] = wanted.pipeline
         if wanted.data.value != 1:
             given[cls.data_option] = wanted.data
+        if cls.fits_context or wanted.context.value != "auto":
+            given[cls.context_option] = wanted.context
         return cls(
             python=wanted.python,
             folder=wanted.folder.value,
             asked_context=wanted.context,
-            given={**given, cls.context_option: wanted.context, **wanted.arguments},
+            given={**given, **wanted.arguments},
             environment=wanted.environment,
         )
 
@@ -65,7 +69,8 @@ class ModuleOptions(Options):
 
     def remedied(self, flags: Mapping[str, str | None], environment: Mapping[str, str | None]) -> Self:
         changed = self.changed(dict(_of_a_remedy(name, text) for name, text in flags.items()))
-        if (changed.number(self.context_option) or 0) > self.asked_context.value:
+        asked = self.asked_context.value
+        if asked != "auto" and (changed.number(self.context_option) or 0) > asked:
             # what a patch left room for once says nothing against a shorter context that is asked for now
             changed = changed.changed({self.context_option: self.asked_context})
         gone = [name for name, value in environment.items() if value is None]
@@ -90,8 +95,9 @@ class ModuleOptions(Options):
         return self.ranks * self.count(self.data_option)
 
     @property
-    def context(self) -> int:
-        return int(self.number(self.context_option) or self.asked_context.value)
+    def context(self) -> Context:
+        number = self.number(self.context_option)
+        return int(number) if number else self.asked_context.value
 
     @property
     def kv_dtype(self) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Origin, Variable
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 OptionValue: TypeAlias = "bool | int | float | str | list[Any] | dict[str, Any]"
 """True is a bare option; a list or a mapping is written as JSON."""
+
+Context: TypeAlias = int | Literal["auto"]
+"""Tokens of one request; "auto": the engine takes as many as fit, at most the model's own."""
 
 _Value = TypeVar("_Value", covariant=True)
 _MOST = 1e15
@@ -47,8 +50,7 @@ class Wanted:
     tensor: Option[int]
     pipeline: Option[int]
     data: Option[int]
-    context: Option[int]
-    """Tokens of one request."""
+    context: Option[Context]
     arguments: Mapping[str, Option[OptionValue]] = field(default_factory=dict)
     """The engine's own options, by long name without dashes."""
     environment: tuple[Variable, ...] = ()
@@ -70,8 +72,8 @@ class Options(ABC):
     """The interpreter on the host that has the engine."""
     folder: str
     """The checkpoint's, an absolute path on the host."""
-    asked_context: Option[int]
-    """Tokens that a person asked for; a remedy may only ask for fewer."""
+    asked_context: Option[Context]
+    """What a person asked for; a remedy may only ask for fewer."""
     given: Mapping[str, Option[OptionValue]] = field(default_factory=dict)
     """By the option's long name without dashes, in the order of the command line."""
     environment: tuple[Variable, ...] = ()
@@ -124,8 +126,8 @@ class Options(ABC):
 
     @property
     @abstractmethod
-    def context(self) -> int:
-        """Tokens of one request."""
+    def context(self) -> Context:
+        """Tokens of one request, as they are launched."""
 
     @property
     @abstractmethod

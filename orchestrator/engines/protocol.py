@@ -79,7 +79,8 @@ class Engine:
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
     what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
     on a host. `kv_cache` answers what a model keeps in its KV cache on one GPU, None where that is not known. `parsers` suggests
-    how what a model writes is read: by its type, its name on the Hub and the engine's version.
+    how what a model writes is read: by its type, its name on the Hub and the engine's version. `fits_context`: whether a version
+    takes as many tokens of context as fit, where it is left to it ("auto").
     """
 
     kind: str
@@ -96,6 +97,7 @@ class Engine:
     cache_type: CacheType = CacheType()
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
+    fits_context: Callable[[str], bool] = lambda _version: False
     patience: str | None = None
     distribution: Distribution = Distribution()
 

@@ -33,6 +33,7 @@ class Fit:
     verdict: FitVerdict
     reason: str
     context: int
+    """Tokens of the request that was judged."""
     longest_context: int | None
     """The longest context that fits safely, a multiple of 16; None where nothing fits or nothing is known."""
     weights_gib_per_gpu: float | None

@@ -6,12 +6,13 @@ from ipaddress import ip_address
 from typing import Any
 
 from orchestrator.base.amounts import beside, bracketed, duration
+from orchestrator.engines.options import Context
 from orchestrator.job import Job
 from orchestrator.playbook.endpoint import place_of
 from orchestrator.programs.place import Endpoint
 
 
-def tell_healthy(job: Job, *, served: int | None, asked: int, running: Endpoint | None = None) -> None:
+def tell_healthy(job: Job, *, served: int | None, asked: Context, running: Endpoint | None = None) -> None:
     """The closing lines; `running` is where a launch that was found in place answers. One request may have as many tokens as
     were `served`, by the server itself (None: it does not say), and `asked` for: a remedy may have taken some."""
     place = running or place_of(job.playbook)

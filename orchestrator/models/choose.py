@@ -14,7 +14,7 @@ from orchestrator.models.hardware import suited_to
 from orchestrator.models.published import TOKENIZER, Published, document
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
-from orchestrator.plan.installing import expected
+from orchestrator.plan.installing import expected, on_cpu
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
@@ -176,11 +176,13 @@ def _size(
     shape = architecture.read(model.config)
     own = shape.max_position_embeddings
     useful = min(own or USEFUL_TOKENS, USEFUL_TOKENS)
-    if asked.origin(*CONTEXT) != "default":
+    if asked.origin(*CONTEXT) != "default" and asked.context != "auto":
         own = useful = asked.context
-    if asked.needs.gpus == 0 or (survey.engine is not None and survey.engine.on_cpu):
+    version = wishes.version(survey) or expected(asked, survey)
+    fitted = version is not None and asked.kind.fits_context(version)
+    if asked.needs.gpus == 0 or on_cpu(asked, survey):
         yield Choice(TENSOR, 1, "the engine runs on the CPU")
-        yield Choice(CONTEXT, useful, _of_the_model(useful, own), gamble=True)
+        yield _unsized("what a token costs on the CPU is not known here", own, useful, fitted=fitted)
         return
     cards = [card for card in survey.facts.cards if not card.unusable]
     counts = counts_for(len(cards), shape.heads)
@@ -194,7 +196,7 @@ def _size(
             break
     assert fit is not None  # there is one count at least
     yield _spread(fit, tensor, len(cards), useful, model.weights_bytes)
-    yield _context(fit, own, useful)
+    yield _context(fit, own, useful, fitted=fitted)
 
 
 def counts_for(cards: int, heads: int | None) -> list[int]:
@@ -236,10 +238,9 @@ def _spread(fit: Fit, tensor: int, cards: int, useful: int, size: int | None) ->
     )
 
 
-def _context(fit: Fit, own: int | None, useful: int) -> Choice:
+def _context(fit: Fit, own: int | None, useful: int, *, fitted: bool) -> Choice:
     if fit.verdict == "unknown":
-        reason = f"{_of_the_model(useful, own)}; {fit.reason}"
-        return Choice(CONTEXT, useful, reason, gamble=True)
+        return _unsized(fit.reason, own, useful, fitted=fitted)
     longest = fit.longest_context or 0
     if own is not None and longest >= own:
         return Choice(CONTEXT, own, "the model's own")
@@ -249,6 +250,14 @@ def _context(fit: Fit, own: int | None, useful: int) -> Choice:
         tokens = longest // _ROUND * _ROUND or longest
         return Choice(CONTEXT, tokens, f"the largest that fits; the model's own {own} does not")
     return Choice(CONTEXT, useful, f"nothing fits: {fit.reason}", gamble=True)
+
+
+def _unsized(unknown: str, own: int | None, useful: int, *, fitted: bool) -> Choice:
+    """Where nobody knows here what fits: the engine measures it once it has loaded the weights, where it can (`fitted`)."""
+    if fitted:
+        most = "" if own is None else f", at most the model's own {own}"
+        return Choice(CONTEXT, "auto", f"{unknown}: the engine takes as many tokens as fit{most}")
+    return Choice(CONTEXT, useful, f"{_of_the_model(useful, own)}; {unknown}", gamble=True)
 
 
 def _of_the_model(tokens: int, own: int | None) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from orchestrator.checkpoint import architecture
 from orchestrator.engines import sizing
 from orchestrator.engines.kv_cache import CacheLayers, CacheQuestion, KvCache
 from orchestrator.engines.options import Options
@@ -15,6 +17,8 @@ from orchestrator.survey.survey import Survey
 
 _DTYPES = {"bf16": "bfloat16", "fp8": "fp8"}
 _MOST_RANKS = 64
+_UNNAMED_TOKENS = 1 << 20
+"""The longest request of a model whose config names none, or is not there yet."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,21 @@ class Fitting:
         return replace(fit, longest_by_dtype=longest, ways=ways)
 
     def at_once(self) -> sizing.Fit:
-        """The judgement alone."""
-        return self._fit(self.dtype)
+        """The judgement alone. A context that is left to the engine is judged for as many tokens as fit by what is known here."""
+        fit = self._fit(self.dtype)
+        if self.options.context != "auto":
+            return fit
+        if fit.verdict != "fits" and fit.longest_context:
+            fit = self._fit(self.dtype, context=fit.longest_context)
+        return replace(fit, reason=f"the engine takes as many tokens as fit; {fit.reason}")
 
     def _fit(
-        self, dtype: str, *, tensor: int | None = None, context_parallel: int | None = None
+        self,
+        dtype: str,
+        *,
+        tensor: int | None = None,
+        context_parallel: int | None = None,
+        context: int | None = None,
     ) -> sizing.Fit:
         options, facts, figures = self.options, self.survey.facts, self.playbook.figures
         memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in facts.cards])
@@ -55,12 +69,27 @@ class Fitting:
             cache=self._cache(
                 dtype, tensor or options.tensor, context_parallel or options.context_parallel, memory_gib
             ),
-            context=options.context,
+            context=context or self._context,
             utilisation=options.memory_share(self.version),
             gpus=ranks,
             replicated_bytes=figures.replicated_bytes,
             overhead=options.overhead(self.version),
         )
+
+    @property
+    def _context(self) -> int:
+        """The longest request that there can be."""
+        if self.options.context != "auto":
+            return self.options.context
+        return architecture.read(self._config or {}).max_position_embeddings or _UNNAMED_TOKENS
+
+    @property
+    def _config(self) -> Mapping[str, Any] | None:
+        """config.json, or what the playbook knows of it; None where neither is there."""
+        if CONFIG not in self.configs:
+            return self.playbook.figures.config or None
+        config: Mapping[str, Any] = json.loads(self.configs[CONFIG])
+        return config
 
     def _cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
         """`shared`: ranks that share a request's tokens."""
@@ -68,10 +97,9 @@ class Fitting:
         return None if cache is None else cache.of_stage(self.options.ranks // self.options.tensor)
 
     def _whole_cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
-        figures, facts = self.playbook.figures, self.survey.facts
-        if CONFIG not in self.configs and not figures.config:
-            return _figured(figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
-        config = json.loads(self.configs[CONFIG]) if CONFIG in self.configs else figures.config
+        facts, config = self.survey.facts, self._config
+        if config is None:
+            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
         question = CacheQuestion(
             config, self.version, dtype, tensor, shared, facts.compute_cap,
             facts.cards[0].name if facts.cards else None, memory_gib, self.options.step_tokens,

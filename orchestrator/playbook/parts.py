@@ -11,6 +11,7 @@ from packaging.version import Version
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     Strict,
@@ -20,6 +21,7 @@ from pydantic import (
 )
 
 from orchestrator.engines import registry
+from orchestrator.engines.options import Context
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.playbook.pinned import INDEX, PinnedEngine
 
@@ -38,6 +40,26 @@ Name = Annotated[
 ]
 OneLine = Annotated[str, _matching(r"[^\0\r\n]+", "one line of text")]
 Count = Annotated[int, Strict(), Field(ge=1, le=2**31 - 1)]
+
+
+def _tokens(value: Any) -> Any:
+    if value != "auto" and (type(value) is not int or not 1 <= value < 2**31):
+        raise ValueError(f"{brief(str(value), 60)!r} is wrong; allowed: a number of tokens from 1, or auto")
+    return value
+
+
+ContextLength = Annotated[
+    Context,
+    BeforeValidator(_tokens),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
+                {"const": "auto", "type": "string"},
+            ]
+        }
+    ),
+]
 Figure = Annotated[int, Strict(), Field(ge=0, le=2**63 - 1)]
 Folder = Annotated[
     OneLine, _matching(r"[/~].*", "an absolute path on the host, or one that begins with ~ (its home folder)")

@@ -11,7 +11,6 @@ from pydantic import (
     SecretStr,
     Strict,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -24,6 +23,7 @@ from orchestrator.on_host.secrets.secrets import brief, holds_secret, is_secret,
 from orchestrator.playbook.parts import (
     CheckpointSettings,
     Citation,
+    ContextLength,
     Count,
     EngineSettings,
     Figures,
@@ -65,12 +65,9 @@ class Shape(PlaybookPart):
     parallel: Parallel = Parallel()
     choose: Annotated[bool, Strict()] = False
     """Whether GPUs, context, parsers and what the cards ask for are chosen for the host where they are left out."""
-    context: Annotated[
-        Count,
-        BeforeValidator(_stated),
-        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": 2**31 - 1}),
-    ] = Field(None, validate_default=True)
-    """Tokens of one request, prompt and answer together; always passed as --max-model-len."""
+    context: Annotated[ContextLength, BeforeValidator(_stated)] = Field(None, validate_default=True)
+    """Tokens of one request, prompt and answer together, always passed as --max-model-len; `auto` leaves it to the engine, which
+    takes as many as fit."""
     arguments: dict[
         Annotated[str, BeforeValidator(_argument_name)],
         Annotated[OptionValue, BeforeValidator(checked_value)],

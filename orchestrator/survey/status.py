@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.engines.options import Context
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import History
 from orchestrator.survey.observed import Observed
@@ -43,10 +44,10 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
     }
 
 
-def _asked(observed: Observed) -> int | None:
+def _asked(observed: Observed) -> Context | None:
     """The context that a person asked this launch for, as its record says."""
     asked = ((observed.command or {}).get("note") or {}).get("context")
-    return asked if type(asked) is int else None
+    return asked if type(asked) is int or asked == "auto" else None
 
 
 def _state(observed: Observed, history: History) -> str:

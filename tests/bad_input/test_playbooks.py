@@ -16,7 +16,7 @@ def test_an_invalid_playbook_is_told_by_file_line_and_key(case: Case) -> None:
     error = refused(case, exit_code=2, code="invalid_playbook")
     told = [line.removeprefix(f"{case.path}:") for line in error["message"].splitlines()]
     assert told[0].startswith("1: model.repository: is missing")
-    assert told[1].startswith("3: context: 'many' is wrong; allowed: a valid integer")
+    assert told[1].startswith("3: context: 'many' is wrong; allowed: a number of tokens from 1, or auto")
     assert told[2].startswith("4: prot: is not a known key, did you mean port?")
     assert error["next"].endswith(f"+1 {case.path}")
 

@@ -72,7 +72,12 @@ def test_an_address_in_a_url(address: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("served", "asked", "shown"),
-    [(46112, 131072, "46112 (asked 131072)"), (131072, 131072, "131072"), (512, None, "512")],
+    [
+        (46112, 131072, "46112 (asked 131072)"),
+        (131072, 131072, "131072"),
+        (512, None, "512"),
+        (512, "auto", "512 (auto: as many as fit)"),
+    ],
 )
-def test_a_context_beside_what_was_asked_for(served: int, asked: int | None, shown: str) -> None:
+def test_a_context_beside_what_was_asked_for(served: int, asked: int | str | None, shown: str) -> None:
     assert beside(served, asked) == shown

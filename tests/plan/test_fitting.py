@@ -45,6 +45,19 @@ def test_each_way_that_makes_a_long_context_fit_is_told() -> None:
     )  # fmt: skip
 
 
+def test_a_context_that_is_left_to_the_engine_is_judged_for_what_will_fit() -> None:
+    asked = KIMI.with_overrides(["context=auto"])
+    whole = fit(asked, survey())
+    assert (whole.verdict, whole.context, whole.longest_context) == ("fits", 303_552, 303_552)
+    less = fit(asked, survey(), BF16)
+    assert (less.verdict, less.context, less.ways) == ("fits", 151_776, ())
+    assert less.reason.startswith("the engine takes as many tokens as fit; context 151776 needs ")
+    unnamed = fit(asked, survey(checkpoint=NO_FILES), BF16)
+    assert (unnamed.verdict, unnamed.context) == ("fits", 151_776)
+    none = fit(KIMI.with_overrides(["context=auto", "parallel.tensor=4"]), survey(), BF16)
+    assert none.verdict == "does_not_fit"
+
+
 def test_a_dtype_that_was_taken_back_is_not_offered_again() -> None:
     long = KIMI.with_overrides(["context=262144"])
     options = resolve.standing(long, survey())

@@ -35,3 +35,19 @@ def test_the_state_in_a_word(answer: dict[str, Any], journal: list[str], state: 
     ]
     kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
     assert describe("h", kimi, *observed(**answer, journal=records))["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("note", "asked"),
+    [
+        ({"context": 131072}, 131072),
+        ({"context": "auto"}, "auto"),
+        ({"context": [1]}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_the_context_that_was_asked_for_is_that_of_the_launch(note: Any, asked: Any) -> None:
+    kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+    told = describe("h", kimi, *observed(launch=1, command={"argv": [], "note": note}, context=46112))
+    assert (told["context"], told["asked_context"]) == (46112, asked)

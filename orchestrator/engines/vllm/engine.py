@@ -30,6 +30,12 @@ def _kv_cache(question: CacheQuestion) -> KvCache | None:
     return kv_cache(question)
 
 
+def _fits_context(version: str) -> bool:
+    from orchestrator.engines.vllm.flags import takes
+
+    return takes("--max-model-len", "auto", version) is True
+
+
 ENGINE = Engine(
     kind="vllm",
     title="vLLM",
@@ -45,6 +51,7 @@ ENGINE = Engine(
     cache_type=CACHE_TYPE,
     kv_cache=_kv_cache,
     parsers=parsers,
+    fits_context=_fits_context,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
     distribution=DISTRIBUTION,
 )

@@ -55,6 +55,12 @@ def check_variables(names: Iterable[str], version: str) -> tuple[FlagWarning, ..
     )
 
 
+def takes(option: str, value: str, version: str) -> bool | None:
+    """Whether a version takes this value of an option; None where that is not known."""
+    choice = _known()["values"].get(option, {}).get(value)
+    return None if choice is None else _takes(choice["accepted"], version)
+
+
 def _entry(known: dict[str, Any], option: str) -> dict[str, str] | None:
     plain = option.replace("--no-", "--", 1)
     entry: dict[str, str] | None = known["options"].get(option) or known["options"].get(plain)

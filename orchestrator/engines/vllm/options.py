@@ -29,6 +29,7 @@ class VllmOptions(ModuleOptions):
     pipeline_option = "pipeline-parallel-size"
     data_option = "data-parallel-size"
     context_option = "max-model-len"
+    fits_context = True
     share_option = "gpu-memory-utilization"
     kv_dtype_option = "kv-cache-dtype"
     rules = consents.RULES

@@ -69,7 +69,9 @@ class StandInSettings:
 
     @property
     def context(self) -> int:
-        return int(self.given.get("max_model_len") or self.text.get("max_position_embeddings") or 4096)
+        own = int(self.text.get("max_position_embeddings") or 4096)
+        given = self.given.get("max_model_len")
+        return min(own, self.kv_tokens) if given == "auto" else int(given or own)
 
     @property
     def mla(self) -> bool:
