@@ -13,9 +13,16 @@ from orchestrator.cli import complete
 from orchestrator.cli.options import FOLDER, SharedOptions
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from orchestrator.base.events import Display
+    from orchestrator.checks.check import Check
     from orchestrator.facts.saved import Saved
     from orchestrator.facts.source import Query
+    from orchestrator.plan.collective import Measured
+    from orchestrator.playbook.playbook import Playbook
+
+    Examined: TypeAlias = "tuple[Saved, tuple[Check, ...], Measured | None]"
 
 REFUSED = 4
 
@@ -34,6 +41,11 @@ REFUSED = 4
     "--facts", metavar="FILE", shell_complete=complete.files, help="check what --save wrote, without a host"
 )
 @click.option("--save", metavar="FILE", shell_complete=complete.files, help="write the facts as JSON")
+@click.option(
+    "--collective",
+    is_flag=True,
+    help="measure an all-reduce of the GPUs, with the planned variables of NCCL and without (needs torch and idle GPUs)",
+)
 @click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key")
 @click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable")
@@ -49,7 +61,7 @@ REFUSED = 4
 )
 @click.option("--json", is_flag=True, help="one JSON object a host on standard output")
 @click.option("-v", "--verbose", is_flag=True, help="show where an error came from")
-def doctor(facts: str | None, save: str | None, **given: Any) -> int:
+def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) -> int:
     """Check a host: GPUs, engine, disk, memory, links; changes nothing.
 
     With a playbook its own Python, folder and environment are asked. Each check says pass, warn, fail or not known,
@@ -64,14 +76,16 @@ def doctor(facts: str | None, save: str | None, **given: Any) -> int:
         raise UsageError("invalid_option", "doctor takes --host HOST, or --facts FILE", verb="doctor")
     if save and len(options.hosts) != 1:
         raise UsageError("invalid_option", "--save takes the facts of one --host", verb="doctor")
+    if facts and collective:
+        raise UsageError("invalid_option", "--collective measures on a --host", verb="doctor")
     if facts:
         from orchestrator.cli.facts_file import load
 
         return _show(load(facts), options)
-    return _examine(options, save)
+    return _examine(options, save, collective=collective)
 
 
-def _examine(options: SharedOptions, save: str | None) -> int:
+def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> int:
     """Every host side by side; a host that cannot be reached takes no other with it."""
     from orchestrator.base.errors import DeployError
     from orchestrator.cli.main import tell
@@ -79,12 +93,12 @@ def _examine(options: SharedOptions, save: str | None) -> int:
     from orchestrator.report.choose import display
 
     know_passwords(options.hosts)
-    query = _query(options)
+    playbook = _playbook(options)
     several = len(options.hosts) > 1
 
-    def examined(name: str) -> Saved | DeployError:
+    def examined(name: str) -> Examined | DeployError:
         try:
-            return _read(name, options, query, shown)
+            return _read(name, options, playbook, shown, collective=collective)
         except DeployError as error:
             if not several:
                 raise
@@ -102,26 +116,37 @@ def _examine(options: SharedOptions, save: str | None) -> int:
             tell(answer, as_json=options.json, host=name)
             codes.append(answer.exit_code)
             continue
+        saved, more, measured = answer
         if save:
-            _write(save, answer)
-        codes.append(_show(answer, options))
+            _write(save, saved)
+        codes.append(_show(saved, options, more, measured))
     return max(codes)
 
 
-def _query(options: SharedOptions) -> Query:
+def _playbook(options: SharedOptions) -> Playbook | None:
+    if not options.playbook:
+        return None
+    from orchestrator.cli.session import find_playbook
+
+    return find_playbook(options)
+
+
+def _query(playbook: Playbook | None) -> Query:
     """What the playbook asks of a host; without one the home folder, and no Python by name."""
     from orchestrator.engines import registry
     from orchestrator.facts.source import Query
 
-    if not options.playbook:
+    if playbook is None:
         return Query("~", package=registry.get(registry.USUAL).package)
-    from orchestrator.cli.session import find_playbook
     from orchestrator.survey.survey import query_of
 
-    return query_of(find_playbook(options))
+    return query_of(playbook)
 
 
-def _read(name: str, options: SharedOptions, query: Query, shown: Display) -> Saved:
+def _read(
+    name: str, options: SharedOptions, playbook: Playbook | None, shown: Display, *, collective: bool
+) -> Examined:
+    """The facts of a host, and what a collective test came to where one is asked for."""
     from datetime import datetime, timezone
 
     from orchestrator.base.events import Report
@@ -130,17 +155,24 @@ def _read(name: str, options: SharedOptions, query: Query, shown: Display) -> Sa
     from orchestrator.hosts.connect import open_host
     from orchestrator.survey.examination import EXAMINATION_SECONDS, examine
 
-    report = Report(shown, name)
+    report, query = Report(shown, name), _query(playbook)
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
     with opened as host:
         host.other_python = query.engine_python
         with report.wait("look at", "the whole host", limit=EXAMINATION_SECONDS):
             facts = examine(host, query)
-    return Saved(name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
+        saved = Saved(name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
+        if not collective:
+            return saved, (), None
+        from orchestrator.loop.collective import measure
+
+        return saved, *measure(host, saved, playbook, report)
 
 
-def _show(saved: Saved, options: SharedOptions) -> int:
+def _show(
+    saved: Saved, options: SharedOptions, more: tuple[Check, ...] = (), measured: Measured | None = None
+) -> int:
     from dataclasses import asdict
 
     from orchestrator.checks.checks import checks, verdict
@@ -149,11 +181,12 @@ def _show(saved: Saved, options: SharedOptions) -> int:
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.json_lines import json_line
 
-    listed = checks(saved.facts)
+    listed = (*checks(saved.facts), *more)
     worst = verdict(listed)
     if options.json:
         judged = {"verdict": worst, "checks": list(map(asdict, listed))}
-        click.echo(json_line({**as_json(saved), **judged}))
+        speed = {} if measured is None else {"collective": measured.as_json()}
+        click.echo(json_line({**as_json(saved), **judged, **speed}))
     else:
         write(check_lines(saved.host, listed, width_of(sys.stdout)), sys.stdout)
     return REFUSED if worst == "fail" else 0

@@ -9,6 +9,7 @@ from functools import cached_property
 from orchestrator.engines.options import Options
 from orchestrator.engines.variable import Variable
 from orchestrator.facts import machine, p2p, topology
+from orchestrator.facts.gather import Facts
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import LinkShape, Suggestion, Topology, suggest_nccl
@@ -107,21 +108,36 @@ class Links:
 
 def links(survey: Survey, version: str | None, options: Options) -> Links:
     """The links between the GPUs that this launch takes."""
-    facts, system = survey.facts, survey.facts.of(machine.FACT)
-    matrix, pairs = facts.of(topology.FACT), facts.of(p2p.FACT)
+    if survey.facts.cards and options.gpus < 2:
+        return _of(survey.facts, None, "one GPU runs no collective")
+    return _of(survey.facts, taken(survey, version, options))
+
+
+def of_host(facts: Facts) -> Links:
+    """The links between all GPUs of a host."""
+    return _of(facts, tuple(card.index for card in facts.cards))
+
+
+def taken(survey: Survey, version: str | None, options: Options) -> tuple[int, ...]:
+    """The numbers of the GPUs that this launch takes; none where they are not known."""
+    return tuple(card.index for card in meant_by(survey.facts.cards, demand(survey, version, options)))
+
+
+def _of(facts: Facts, numbers: tuple[int, ...] | None, missing: str = "") -> Links:
+    system, matrix = facts.of(machine.FACT), facts.of(topology.FACT)
     own = frozenset(system.nccl) if isinstance(system, Machine) else frozenset[str]()
     if not facts.cards:
         return Links(None, "no GPU is seen here", own=own)
-    if options.gpus < 2 or len(facts.cards) < 2:
-        return Links(None, "one GPU runs no collective", own=own)
+    if numbers is None or len(facts.cards) < 2:
+        return Links(None, missing or "one GPU runs no collective", own=own)
     if isinstance(matrix, Unknown):
         why = f"how the GPUs are connected is not known ({matrix.reason})"
         return Links(None, "no host was asked" if matrix.code == "not_asked" else why, own=own)
-    meant = tuple(card.index for card in meant_by(facts.cards, demand(survey, version, options)))
-    if not meant or max(meant) >= matrix.gpus:
+    if not numbers or max(numbers) >= matrix.gpus:
         return Links(None, "which GPUs the launch takes is not known", own=own)
     sockets, vendor = (system.sockets, system.cpu_vendor) if isinstance(system, Machine) else (None, None)
-    return Links(matrix, "", meant, pairs, sockets, vendor, own)
+    pairs = facts.of(p2p.FACT)
+    return Links(matrix, "", numbers, pairs, sockets, vendor, own)
 
 
 def tuned(options: Options, playbook: Playbook, known: Links) -> Options:

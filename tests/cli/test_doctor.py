@@ -41,6 +41,20 @@ def test_json_holds_checks_and_facts_and_can_be_checked_again(
     assert again == value
 
 
+def test_collectives_are_measured_over_a_connection_with_the_plans_variables(case: Case) -> None:
+    torch = str(Path(__file__).parents[1] / "on_host" / "collectives" / "stand_in")
+    case.content["parallel"] = {"tensor": 2}
+    case.content["environment"] = {"PYTHONPATH": torch, "NCCL_PROTO": "LL"}
+    case.write()
+    answer = case.deploy("doctor", "PLAYBOOK", "--collective", "--json")
+    assert answer.code == 0, answer.out + answer.err
+    told = json.loads(answer.out)["collective"]
+    assert (told["gpus"], told["variables"]["NCCL_PROTO"]) == ([0, 1], "LL")
+    assert set(told["runs"]) == {"tuned", "untuned"}
+    assert all(run["latency_us"] > 100 and run["bus_gb_per_s"] > 0 for run in told["runs"].values())
+    assert "all-reduce over 2 GPUs (bus bandwidth" in answer.err
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -48,6 +62,7 @@ def test_json_holds_checks_and_facts_and_can_be_checked_again(
         ["--host", "a", "--facts", "f"],
         ["--host", "a", "--host", "b", "--save", "f"],
         ["--facts", "nowhere"],
+        ["--facts", "f", "--collective"],
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: list[str]) -> None:
