@@ -63,14 +63,14 @@ def _table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
 def _columns(name: str, stored: str, size: str, cards: str, engine: str) -> str:
     """A line of the table; a name longer than its column takes one for itself."""
     first = f"{name:<25} " if len(name) < 26 else f"{name}\n{'':<26}"
-    return f"{first}{stored:<6} {size:>8}  {cards:<22} {engine}"
+    return f"{first}{stored:<7} {size:>7}  {cards:<22} {engine}"
 
 
 def _cards(row: dict[str, Any]) -> str:
     if row["gpus"] is not None:
         memory = row["gpu_memory_gib"]
         return f"{row['gpus']}x{memory:g}" if row["gpus"] and memory else str(row["gpus"] or "none")
-    if row["weights_bytes"] is None:
+    if row["needs"] is None:
         return "not known"
     return (
         " ".join(f"{need['gpus']}x{need['gpu_memory_gb']}" for need in row["needs"]) or "more than one host"
@@ -95,7 +95,7 @@ def _playbook(playbook: Playbook) -> dict[str, Any]:
     """One playbook, with what it weighs and needs."""
     from orchestrator.models.needs import needs
 
-    wanted = needs(playbook) if playbook.choose else ()
+    wanted = needs(playbook) if playbook.choose else None
     return {
         "playbook": playbook.name,
         "file": str(playbook.source),
@@ -106,7 +106,7 @@ def _playbook(playbook: Playbook) -> dict[str, Any]:
         "engine": {"kind": playbook.engine.kind, "version": playbook.engine.version},
         "gpus": None if playbook.choose else playbook.gpus,
         "gpu_memory_gib": playbook.needs.gpu_memory_gib or None,
-        "needs": [need.as_json() for need in wanted],
+        "needs": None if wanted is None else [need.as_json() for need in wanted],
         "sources": [source.model_dump(mode="json") for source in playbook.sources],
     }
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.checkpoint import architecture
+from orchestrator.engines.sizing import Fit
 from orchestrator.models.choose import CONTEXT, TENSOR, counts_for
 from orchestrator.plan.fitting import Fitting
 from orchestrator.plan.known import kv_dtype
@@ -35,28 +35,26 @@ class Need:
         return {"gpus": self.gpus, "gpu_memory_gb": self.gb, "gpu": self.card}
 
 
-def needs(playbook: Playbook) -> tuple[Need, ...]:
+def needs(playbook: Playbook) -> tuple[Need, ...] | None:
     """For each number of cards of one host the smallest that do: where fewer of that size would do too, none is named.
 
-    Judged for the weights and a useful context, by the release that takes least of a card. Empty where it is not known.
+    Judged for the weights and a useful context, by the release that takes least of a card. None where that is not known.
     """
-    return tuple(_needs(playbook))
-
-
-def _needs(playbook: Playbook) -> Iterator[Need]:
     shape = architecture.read(playbook.figures.config)
     useful = min(shape.max_position_embeddings or USEFUL_TOKENS, USEFUL_TOKENS)
-    last = None
+    wanted: list[Need] = []
     for count in counts_for(MOST, shape.heads):
         trial = playbook.completed({TENSOR: count, CONTEXT: useful})
-        card = next((size for size in _SIZES if _fits(trial, named(f"{count}x{size}"), useful)), None)
-        if card is not None and card != last:
-            yield Need(count, _SIZES[card], card)
-        last = card
+        fits = {card: _fit(trial, named(f"{count}x{card}")) for card in _SIZES}
+        if all(fit.verdict == "unknown" for fit in fits.values()):
+            return None
+        card = next((card for card, fit in fits.items() if (fit.longest_context or 0) >= useful), None)
+        if card is not None and card not in (need.card for need in wanted):
+            wanted.append(Need(count, _SIZES[card], card))
+    return tuple(wanted)
 
 
-def _fits(playbook: Playbook, cards: Named, useful: int) -> bool:
+def _fit(playbook: Playbook, cards: Named) -> Fit:
     options = requested(playbook, python="python3", folder=playbook.folder)
     dtype = kv_dtype(playbook, {}, None, options)
-    fit = Fitting(playbook, of_cards(playbook, cards), None, options, {}, dtype).at_once()
-    return (fit.longest_context or 0) >= useful
+    return Fitting(playbook, of_cards(playbook, cards), None, options, {}, dtype).at_once()

@@ -41,4 +41,4 @@ def variants_in(path: Path) -> tuple[str, ...]:
     first = _FIRST.search(block[1]) if block else None
     if not block or not first:
         return ()
-    return tuple(re.findall(rf"^{first[1]}([a-z0-9][a-z0-9._-]*):", block[1], re.MULTILINE))
+    return tuple(re.findall(rf"^{first[1]}['\"]?([a-z0-9][a-z0-9._-]*)['\"]?:", block[1], re.MULTILINE))

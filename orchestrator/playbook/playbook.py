@@ -256,7 +256,8 @@ def find(name: str, folders: Sequence[Path]) -> Playbook:
     for stem, path in known.items():
         if name.startswith(f"{stem}-") and name.removeprefix(f"{stem}-") in variants_in(path):
             return next(each for each in with_variants(path) if each.name == name)
-    near = difflib.get_close_matches(name.lower(), called(folders), n=3)
+    every, lower = called(folders), name.lower()
+    near = [lower] if lower in every else difflib.get_close_matches(lower, every, n=3)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     searched = ", ".join(str(folder) for folder in folders)
     raise UsageError(

@@ -53,14 +53,15 @@ def test_the_first_word_is_a_verb_or_a_playbook(home: Path) -> None:
     first = offered(home, "deploy ")
     assert set(COMMANDS) <= set(first)
     assert {"kimi-k2.5", "kept-mine"} <= set(first)
-    assert offered(home, "deploy k") == ["kept-mine", "kimi-k2.5"]
+    assert offered(home, "deploy ke") == ["kept-mine"]
     assert offered(home, "deploy sta") == ["status"]
 
 
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("deploy plan k", ["kept-mine", "kimi-k2.5"]),
+        ("deploy plan ke", ["kept-mine"]),
+        ("deploy plan kimi-k2.6", ["kimi-k2.6", "kimi-k2.6-nvfp4"]),
         ("deploy kimi-k2.5 --host g", ["gate", "gate:2222", "gpu7", "gpu8"]),
         ("deploy status kimi-k2.5 --host 10", ["10.1.230.174"]),
         ("deploy plan kimi-k2.5 --host lab", ["lab1"]),
@@ -97,13 +98,13 @@ def test_the_script_says_where_it_belongs_and_asks_the_way_that_is_tested_here(
 
 
 def test_bash_takes_the_script(home: Path, tmp_path: Path) -> None:
-    """A real bash sources it, completes `deploy plan ki` and puts the answer in COMPREPLY."""
+    """A real bash sources it, completes `deploy plan tiny` and puts the answer in COMPREPLY."""
     tools = tmp_path / "bin"
     tools.mkdir()
     (tools / "deploy").write_text(f'#!/bin/sh\nexec {sys.executable} -m orchestrator.cli.main "$@"\n')
     (tools / "deploy").chmod(0o755)
     script = (
-        'eval "$(deploy completion bash)"; COMP_WORDS=(deploy plan ki); COMP_CWORD=2; '
+        'eval "$(deploy completion bash)"; COMP_WORDS=(deploy plan tiny); COMP_CWORD=2; '
         '_deploy_completion deploy; echo "${COMPREPLY[@]}"'
     )
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"
@@ -114,4 +115,4 @@ def test_bash_takes_the_script(home: Path, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.stdout.strip() == "kimi-k2.5", done.stderr
+    assert done.stdout.strip() == "tiny-mla", done.stderr

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import pytest
 
 from orchestrator.base.data_folders import shipped
+from orchestrator.engines.options import Options
 from orchestrator.models.choose import choose
 from orchestrator.models.hardware import profile_of
 from orchestrator.models.needs import needs
@@ -15,19 +18,32 @@ from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.resolve import requested
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
-from orchestrator.playbook.names import called
+from orchestrator.playbook.names import called, files_in
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.cards import named
 from orchestrator.survey.supposed import of_cards
 from tests.jobs import PATCHES
 
 FOLDER = shipped("playbooks")
-ALL = {each.name: each for path in sorted(FOLDER.glob("*.yaml")) for each in playbooks.with_variants(path)}
-OPEN = [playbook for playbook in ALL.values() if playbook.choose]
+FIXED = ("kimi-k2.5", "tiny-mla")
+"""Those that leave nothing open have tests of their own."""
+UNSIZED = ("step-3.7-flash", "step-3.7-flash-fp8", "step-3.7-flash-nvfp4")
+"""Of which nobody here knows what a token takes."""
 RELEASES: list[str] = json.loads(
     resources.files("orchestrator.engines.vllm").joinpath("flags.json").read_text()
 )["sampled"]
-BY_MODEL = pytest.mark.parametrize("playbook", OPEN, ids=lambda playbook: playbook.name)
+BY_NAME = pytest.mark.parametrize("name", [name for name in called([FOLDER]) if name not in FIXED])
+
+
+@cache
+def of_file(path: Path) -> dict[str, Playbook]:
+    return {playbook.name: playbook for playbook in playbooks.with_variants(path)}
+
+
+def playbook_of(name: str) -> Playbook:
+    files = files_in([FOLDER])
+    stem = max((stem for stem in files if name == stem or name.startswith(f"{stem}-")), key=len)
+    return of_file(files[stem])[name]
 
 
 def planned(playbook: Playbook, cards: str, version: str) -> Plan:
@@ -39,10 +55,17 @@ def planned(playbook: Playbook, cards: str, version: str) -> Plan:
 
 def cards_for(playbook: Playbook) -> str:
     """The fewest that it says are enough, of a kind that every release knows where there is one."""
-    by_kind = {need.card: f"{need.gpus}x{need.card}" for need in needs(playbook)}
+    by_kind = {need.card: f"{need.gpus}x{need.card}" for need in needs(playbook) or ()}
     return next(
         by_kind[card] for card in ("H200", "H100", "B200", "B300", "L40S", *by_kind) if card in by_kind
     )
+
+
+def refused(options: Options, version: str) -> list[str]:
+    """Options that a release does not take; a variable that it does not read yet changes nothing."""
+    return [
+        sentence for sentence in options.not_taken(version) if "VLLM_ENGINE_READY_TIMEOUT_S" not in sentence
+    ]
 
 
 def planned_releases(playbook: Playbook) -> list[str]:
@@ -51,36 +74,42 @@ def planned_releases(playbook: Playbook) -> list[str]:
     return [version for version in accepted if version in (accepted[0], "0.19.1", "0.24.0", accepted[-1])]
 
 
+def test_there_are_as_many_models_as_are_promised() -> None:
+    assert len(set(files_in([FOLDER])) - set(FIXED)) >= 40
+
+
 def test_every_name_is_known_by_its_line() -> None:
-    assert set(called([FOLDER])) == set(ALL)
+    assert set(called([FOLDER])) == {name for path in files_in([FOLDER]).values() for name in of_file(path)}
 
 
-@BY_MODEL
-def test_a_playbook_says_what_it_rests_on(playbook: Playbook) -> None:
-    assert playbook.description
-    assert playbook.model.precision
-    assert playbook.sources
+@BY_NAME
+def test_a_playbook_says_what_it_rests_on(name: str) -> None:
+    playbook = playbook_of(name)
+    assert playbook.choose and playbook.description and playbook.model.precision and playbook.sources
     assert playbook.figures.config["architectures"]
     assert set(requested(playbook, python="python3", folder="/m").consents()) <= set(playbook.consents)
     assert all(item.reason for item in playbook.environment.values())
 
 
-@BY_MODEL
-def test_it_is_planned_on_the_cards_that_it_says_are_enough(playbook: Playbook) -> None:
-    cards = cards_for(playbook)
+@BY_NAME
+def test_it_is_planned_on_the_cards_that_it_says_are_enough(name: str) -> None:
+    playbook, unsized = playbook_of(name), name in UNSIZED
+    cards = "8xH200" if unsized else cards_for(playbook)
     for version in planned_releases(playbook):
         plan = planned(playbook, cards, version)
         assert plan.refusals == (), version
         assert plan.lacking == {}, version
         assert plan.fit.verdict != "does_not_fit", version
-        assert plan.options.not_taken(version) == (), version
-    assert plan.fit.verdict == "fits"  # of the newest; what an older one makes of a cache may not be known
+        assert refused(plan.options, version) == [], version
+    # of the newest; what an older one makes of a cache may not be known
+    assert plan.fit.verdict == ("unknown" if unsized else "fits")
+    assert (needs(playbook) is None) == unsized
 
 
-@BY_MODEL
-def test_every_release_of_its_range_takes_its_options(playbook: Playbook) -> None:
+@BY_NAME
+def test_every_release_of_its_range_takes_its_options(name: str) -> None:
+    playbook = playbook_of(name)
     options = requested(playbook, python="python3", folder="/m")
     accepted = [version for version in RELEASES if playbook.engine.accepts(version)]
     assert accepted
-    for version in accepted:
-        assert options.not_taken(version) == (), version
+    assert [(version, said) for version in accepted if (said := refused(options, version))] == []

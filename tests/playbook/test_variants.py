@@ -110,6 +110,11 @@ def test_a_file_without_variants_names_none(tmp_path: Path, text: str) -> None:
     assert variants_in(tmp_path / "x.yaml") == ()
 
 
+def test_a_variant_that_looks_like_a_number_is_written_as_text(folder: Path) -> None:
+    (folder / "glm.yaml").write_text(f'{GLM}  "0528":\n    model: {{repository: zai-org/GLM-0528}}\n')
+    assert playbook.find("glm-0528", [folder]).model.repository == "zai-org/GLM-0528"
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.yaml")
     assert called([tmp_path]) == ("x",)
