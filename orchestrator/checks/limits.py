@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from orchestrator.checks.check import Check, not_known
-from orchestrator.facts.examined import limits, network
-from orchestrator.facts.examined.limits import UserLimits
+from orchestrator.facts import limits
+from orchestrator.facts.examined import network
 from orchestrator.facts.gather import Facts
+from orchestrator.facts.limits import UserLimits
 from orchestrator.facts.source import Unknown
 
 SUBJECT = "limits"

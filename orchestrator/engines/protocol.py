@@ -78,9 +78,10 @@ class Engine:
     `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
     key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
     what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
-    on a host. `kv_cache` answers what a model keeps in its KV cache on one GPU, None where that is not known. `parsers` suggests
-    how what a model writes is read: by its type, its name on the Hub and the engine's version. `fits_context`: whether a version
-    takes as many tokens of context as fit, where it is left to it ("auto").
+    on a host. `model` is what it reads out of a checkpoint's config files (with a config.json) as JSON says them, in a version of
+    its own: texts by the names of the text model's keys. `kv_cache` answers what a model keeps in its KV cache on one GPU, None
+    where that is not known. `parsers` suggests how what a model writes is read: by its type, its name on the Hub and the engine's
+    version. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
     """
 
     kind: str
@@ -95,6 +96,9 @@ class Engine:
     grammar: Callable[[], LogGrammar]
     footprint: Footprint
     cache_type: CacheType = CacheType()
+    model: Callable[[Mapping[str, Mapping[str, Any]], str | None], Mapping[str, str]] = (
+        lambda _files, _version: {}
+    )
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
     fits_context: Callable[[str], bool] = lambda _version: False

@@ -13,7 +13,7 @@ from orchestrator.loop.locks import Locks
 from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.predict import may_be
+from orchestrator.plan.windows import holds, may_be
 from orchestrator.plan.wishes import Goal
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
@@ -195,12 +195,11 @@ def _concerns(fall: Fall, failed: Plan, other: Plan) -> bool:
     tell the two apart."""
     own = fall.failure.diagnosis.finding
     patches = fall.acting.reading.job.wishes.patches
-    window = next((patch.window for patch in patches if own and patch.id == own.patch), None)
+    windows = next((patch.window for patch in patches if own and patch.id == own.patch), ())
     if failed.playbook.model != other.playbook.model:
         return False
-    if window is None or not failed.known.hold(window):
-        return True
-    return other.known.hold(window) or may_be(window, other.known)
+    certain = [window for window in windows if window.certainty == "certain" and holds(window, failed.known)]
+    return not certain or any(holds(window, other.known) or may_be(window, other.known) for window in windows)
 
 
 def _sets(decision: Decision) -> bool:

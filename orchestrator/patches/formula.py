@@ -87,6 +87,14 @@ def evaluate(text: str, known: Callable[[str], float | None]) -> FormulaValue:
         return None
 
 
+def names(text: str) -> tuple[str, ...]:
+    """The numbers that a formula asks for, each once."""
+    walked = ast.walk(_parsed(text))
+    return tuple(
+        dict.fromkeys(node.id for node in walked if isinstance(node, ast.Name) and node.id not in FUNCTIONS)
+    )
+
+
 @cache
 def _parsed(text: str) -> ast.expr:
     if len(text) > _LONGEST:

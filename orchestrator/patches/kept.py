@@ -36,6 +36,7 @@ _JUDGES = (
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
     "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/openings.py", "patches/patch.py",
     "patches/pointer.py", "patches/steps.py", "patches/versions.py", "patches/wanted.py", "patches/when.py",
+    "patches/window.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""
 _JUDGES_OF_AN_ENGINE = ("arguments.py", "log/start.py", "variables.py")

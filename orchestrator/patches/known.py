@@ -41,7 +41,8 @@ class Known:
 
     Of the host: `kind` and `version` of the engine, `compute_cap` of its cards, how many `gpus` there are. Of the command:
     `arguments` (names with underscores). Of the checkpoint: the kind of `attention`, `documents`, which are its config files,
-    and the `cache_type` that they alone come to, where the engine's way with them is known.
+    and the `cache_type` that they alone come to, where the engine's way with them is known. Before a launch alone: `model`,
+    what the engine reads out of those files, `host`, what was measured there, and the `variables` of its environment.
     `engine` is the engine's configuration, as printed or, before that, as far as it can be foreseen. `groups` is what a
     pattern read out of the failure. Of the end: `idle_seconds` is how long the log has been silent; `ended`: the processes
     are known to be gone; `served`: the server is known to have come up, so that clients may have written since.
@@ -55,6 +56,9 @@ class Known:
     attention: str | None = None
     cache_type: str | None = None
     documents: Documents | None = None
+    model: Mapping[str, str] = field(default_factory=dict)
+    host: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
     engine: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
     idle_seconds: float | None = None
@@ -71,10 +75,10 @@ class Known:
         return self.version if self.kind == kind else None
 
     def number(self, name: str) -> float | None:
-        """A number by its name: of the failure, else of the command line, else of the engine's configuration."""
+        """A number by its name: of the failure, else of the command line, the engine's configuration, the model, the host."""
         if name == "gpus" and name not in self.groups:
             return self.gpus
-        for source in (self.groups, self.arguments or {}, self.engine):
+        for source in (self.groups, self.arguments or {}, self.engine, self.model, self.host):
             if source.get(name):
                 return formula.number(source[name])
         return None
@@ -95,6 +99,9 @@ class Known:
             self.fit(when)
             and (not when.attention or fits(self.attention, when.attention))
             and (not when.cache_type or fits(self.cache_type, when.cache_type))
+            and settings_fit(self.model, when.model)
+            and settings_fit(self.host, when.host)
+            and settings_fit(self.variables, when.variables)
             and members_fit(when.config, self.documents, at)
             and (when.holds is None or bool(formula.evaluate(when.holds, self.number)))
         )

@@ -15,7 +15,7 @@ from orchestrator.patches.literals import SEEN
 from orchestrator.patches.match import Match
 from orchestrator.patches.steps import most_steps
 from orchestrator.patches.wanted import Words, checked
-from orchestrator.patches.when import When
+from orchestrator.patches.window import Windows
 
 MOST_STEPS_OF_A_PATCH = 150_000_000
 """Of all expressions of one patch together."""
@@ -26,14 +26,6 @@ Category = Literal[
     "quantization", "kernel_jit", "driver", "tokenizer_config", "cli_flag", "port", "ray", "parallelism", "moe",
     "transformers_version", "permissions", "other",
 ]  # fmt: skip
-
-
-def _narrow(value: When | None) -> When | None:
-    if value is not None and not value.model_fields_set:
-        raise ValueError(
-            "is empty, so that the failure would be certain everywhere; allowed: at least one key"
-        )
-    return value
 
 
 class Evidence(Frozen):
@@ -63,7 +55,7 @@ def _too_free(group: str, pattern: str) -> str:
 class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
-    `window` is where the failure is certain before it was seen; `cases` says, for people, where labelled logs of it lie.
+    `window` is where the failure is foreseen before it was seen; `cases` says, for people, where labelled logs of it lie.
     `cost` is the only way's, where it says none."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
@@ -73,7 +65,7 @@ class Patch(Frozen):
     match: Annotated[
         tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
     ]
-    window: Annotated[When | None, AfterValidator(_narrow)] = None
+    window: Windows = ()
     remedy: Ways = ()
     advice: Words = ()
     cost: str = ""

@@ -31,7 +31,9 @@ class When(OfEngines):
     a config edit is made. A value fits a shell pattern (upper and lower case are one) by its text, or by the word object
     or list; "!x" is anything but x, nothing too; null is nothing, or null itself. A kind of engine has a key of its own, for
     the versions of it (vllm: ">=0.14,<0.18"): no other engine fits. `cache_type` is what the config files alone make the
-    engine store its KV cache as, whatever an option or a log says: "auto" is the model's own dtype.
+    engine store its KV cache as, whatever an option or a log says: "auto" is the model's own dtype. `model` is what the
+    engine reads out of them by the names of the text model's keys, `host` what is measured on the host, `variables` are of
+    the engine's environment; `plan/known.py` says which there are. Each of them is known before a launch alone.
     """
 
     arguments: Settings = Field(default_factory=dict)
@@ -40,16 +42,20 @@ class When(OfEngines):
     gpus: Specifier | None = None
     attention: Words = ()
     cache_type: Words = ()
+    model: Settings = Field(default_factory=dict)
+    host: Settings = Field(default_factory=dict)
+    variables: Settings = Field(default_factory=dict)
     config: Members = Field(default_factory=dict)
     holds: Formula | None = None
 
 
-def _one_or_more(value: Any) -> Any:
+def one_or_more(value: Any) -> Any:
+    """One thing as a list of one."""
     return value if isinstance(value, (list, tuple)) else (value,)
 
 
 Whens = Annotated[
-    tuple[When, ...], BeforeValidator(_one_or_more, json_schema_input_type=When | tuple[When, ...])
+    tuple[When, ...], BeforeValidator(one_or_more, json_schema_input_type=When | tuple[When, ...])
 ]
 """Circumstances, one of which must hold as a whole."""
 

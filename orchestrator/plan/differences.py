@@ -9,7 +9,7 @@ from orchestrator.engines.command_line import arguments_of
 from orchestrator.patches.patch import Patch
 from orchestrator.plan.change import Change, Why, work_out
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.predict import may_be
+from orchestrator.plan.windows import may_be
 
 
 def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
@@ -22,7 +22,7 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
     for patch in patches:
         if outcome is not None and outcome.finding == patch.id and patch.id not in planned:
             changes[patch.id] = _change(plan, patch, "finding", outcome.cause)
-        elif patch.window is not None and may_be(patch.window, known):
+        elif any(may_be(window, known) for window in patch.window if window.certainty == "certain"):
             changes.setdefault(patch.id, _change(plan, patch, "possible", "its window is not known here"))
     return tuple(change for change in changes.values() if change.changes_something)
 

@@ -12,8 +12,12 @@ from orchestrator.engines.options import Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.patches.known import Known
 from orchestrator.patches.pointer import Documents
+from orchestrator.plan import measured
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
+
+_OF_FIGURES = frozenset(("num_attention_heads",))
+"""What is as it stands there; much else that the engine goes by is left out of figures, and would be read as a default."""
 
 
 def of_host(playbook: Playbook, survey: Survey, version: str | None) -> Known:
@@ -43,6 +47,9 @@ def of_launch(playbook: Playbook, survey: Survey, version: str | None, options: 
         attention=attention(playbook, configs, version),
         cache_type=declared,
         documents=files,
+        model=_model(playbook, files, version),
+        host=measured.measured(playbook, survey, options),
+        variables={variable.name: variable.shown for variable in options.environment},
     )
 
 
@@ -53,6 +60,15 @@ def kv_dtype(playbook: Playbook, configs: Mapping[str, bytes], version: str | No
     if CONFIG not in configs:
         return "fp8_e4m3" if playbook.figures.kv_cache == "fp8" else "auto"
     return (version and _declared(playbook, documents(configs), version)) or "auto"
+
+
+def _model(playbook: Playbook, files: Documents | None, version: str | None) -> Mapping[str, str]:
+    """What the engine reads out of the files, or of the figures."""
+    if files is not None:
+        return playbook.kind.model(files, version)
+    config = playbook.figures.config
+    read = playbook.kind.model({CONFIG: config}, version) if config else {}
+    return {name: text for name, text in read.items() if name in _OF_FIGURES}
 
 
 def _declared(playbook: Playbook, files: Documents, version: str | None) -> str | None:

@@ -17,13 +17,12 @@ from orchestrator.plan.change import Change, with_edits
 from orchestrator.plan.fitting import Fitting
 from orchestrator.plan.installing import on_cpu
 from orchestrator.plan.known import kv_dtype, of_launch
+from orchestrator.plan.measured import VISIBLE
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
 if TYPE_CHECKING:
     from orchestrator.programs.cleanup import Waited
-
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def with_consequences(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from orchestrator.plan.installing import expected, installed_first
 from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.nccl import Confirmation
 from orchestrator.plan.predict import may_fail, predicted
+from orchestrator.plan.prediction import Prediction, predictions
 from orchestrator.plan.sourced import Sourced
 from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
@@ -45,6 +46,8 @@ class Plan:
     """Whether the Hub's token may go wherever HF_ENDPOINT leads."""
     changes: tuple[Change, ...]
     skipped: tuple[Change, ...]
+    predictions: tuple[Prediction, ...]
+    """The failures that are foreseen and that no change mends."""
     by_name: tuple[str, ...]
     """What is to be known of patches that are asked for by name."""
     caveats: tuple[str, ...]
@@ -124,7 +127,8 @@ class Plan:
                     "action": f"skipped: {change.action}" if change in self.skipped else change.action,
                 }
                 for change in guesses
-            ],
+            ]
+            + [prediction.as_json() for prediction in self.predictions],
             "patches": [
                 {"patch": change.patch.id, "file": name, "diff": diff}
                 for change in self.changes
@@ -162,6 +166,7 @@ def make_plan(
         options, withheld = resolve.without_token(options, survey.hf_endpoint)
     links = nccl.links(survey, version, options)
     options = nccl.tuned(options, playbook, links)
+    foreseen = _predictions(playbook, survey, wishes, version, options, changes, goal)
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
     short = _shortage(playbook, survey, version, options, goal)
     forbids = short is not None and _forbids(short, survey, options)
@@ -175,6 +180,7 @@ def make_plan(
         token_consent=token_consent,
         changes=changes,
         skipped=skipped,
+        predictions=foreseen,
         by_name=by_name.remarks(wishes, known, playbook.kind, {change.patch.id for change in wanted}),
         caveats=(
             *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
@@ -189,11 +195,30 @@ def make_plan(
         choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),
+            *(each.refusal(host) for each in foreseen if each.forbids),
             *([too_large] if too_large is not None else []),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
         ),
         installs=installs,
     )
+
+
+def _predictions(
+    playbook: Playbook,
+    survey: Survey,
+    wishes: Wishes,
+    version: str | None,
+    options: Options,
+    changes: Sequence[Change],
+    goal: Goal,
+) -> tuple[Prediction, ...]:
+    """The failures that are foreseen of what would be launched; one that lives is only followed."""
+    if not wishes.predict or (survey.observed.alive and goal != "restart"):
+        return ()
+    known = of_launch(playbook, survey, version, options)
+    in_force = {applied.patch for applied in survey.history.applied}
+    answered = {*wishes.forced, *in_force, *(change.patch.id for change in changes)}
+    return tuple(predictions(wishes.allowed, known, options.engine, answered=answered))
 
 
 def _shortage(

@@ -44,6 +44,10 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         lines += wrap(label, f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")
     for change in plan.skipped:
         lines += wrap("  predict    ", f"{change.patch.id}, {change.why}: skipped (--no-predict)")
+    for prediction in plan.predictions:
+        if not prediction.forbids:
+            words = f"{prediction.patch.id} ({prediction.evidence}): {prediction.action}"
+            lines += wrap(f"  {prediction.certainty:<11}", words)
     lines += wrap("  download   ", _download(plan))
     if plan.survey.unasked:
         lines += wrap("  not known  ", f"{', '.join(plan.survey.unasked)}: no host was asked")

@@ -140,10 +140,13 @@ def test_saved_facts_are_planned_as_the_host_they_are_of(
     assert printed["engine"]["version"] == "0.16.0"
     assert printed["command"][0] == "/home/ml/ml-env/bin/python3"
     assert "/home/ml/models/kimi-k2.5-nvfp4" in printed["command"]
-    assert [each["patch"] for each in printed["predictions"]] == ["fp8-kv-mla"]
+    assert [(each["patch"], each["certainty"]) for each in printed["predictions"]] == [
+        ("fp8-kv-mla", "certain"),
+        ("nccl-shm-full", "likely"),  # 64 MiB
+    ]
     assert "what changed since 2026-11-30T09:00:00+00:00" in printed["not_known"]
     newer = plan(capsys, "plan", "kimi-k2.5", "--facts", saved, "--vllm", "0.24.0")
-    assert newer["predictions"] == []
+    assert [each["patch"] for each in newer["predictions"]] == ["nccl-shm-full"]
 
 
 @pytest.mark.parametrize(

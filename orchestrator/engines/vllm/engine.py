@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.vllm import arguments, variables
@@ -22,6 +23,12 @@ def _grammar() -> LogGrammar:
     from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
     return GRAMMAR
+
+
+def _model(documents: Mapping[str, Mapping[str, Any]], version: str | None) -> Mapping[str, str]:
+    from orchestrator.engines.vllm.model import model
+
+    return model(documents, version)
 
 
 def _kv_cache(question: CacheQuestion) -> KvCache | None:
@@ -49,6 +56,7 @@ ENGINE = Engine(
     grammar=_grammar,
     footprint=FOOTPRINT,
     cache_type=CACHE_TYPE,
+    model=_model,
     kv_cache=_kv_cache,
     parsers=parsers,
     fits_context=_fits_context,

@@ -26,6 +26,8 @@ _SCALES = "compressed-tensors"
 _LIFTING = {"kimi_k25": Version("0.32.0"), "kimi_k3": None, "step5": None}
 """Model types whose class lifts text_config's block to the top, each with the release that no longer does: vLLM 0.24.0 has a
 class of its own for kimi_k25, 0.32.0 takes that of transformers (the releases between were not run)."""
+_MODELOPT = {"MIXED": "modelopt_mixed", "FP4": "modelopt_fp4", "MXFP8": "modelopt_mxfp8"}
+"""What ModelOpt's method is called by its algorithm."""
 _TURNS = ("0.32.0", "0.20.0", "0.15.0", "0.14.0")
 """Releases from which on some files are read otherwise."""
 
@@ -119,6 +121,24 @@ def _is_mla(config: Mapping[str, Any], text: Mapping[str, Any]) -> bool:
     kind = part.get("model_type", "deepseek_v3" if config.get("model_type") == "kimi_k25" else None)
     rank = "head_dim" if "compress_ratios" in part else "kv_lora_rank"
     return isinstance(kind, str) and kind in MLA and part.get(rank) is not None
+
+
+def quantisation(
+    documents: Mapping[str, Mapping[str, Any]], vllm_version: str | None
+) -> tuple[str | None, Mapping[str, Any]]:
+    """By which method vLLM loads the weights, None for none, and the block that says so: the one that counts, or else one
+    in text_config; where the version is not known, as the newest does."""
+    config = documents[CONFIG]
+    text = _object(config.get("text_config"))
+    version = Version(Version(vllm_version or _TURNS[0]).base_version)
+    block = _top(config, text, documents.get(SIDECAR), version)
+    block = _object(text.get(_BLOCK)) if block is None else block
+    method = _method(block)
+    if method == "modelopt":
+        algo = _object(block.get("quantization")).get("quant_algo") or block.get("quant_algo")
+        words = algo.upper() if isinstance(algo, str) else ""
+        method = next((name for word, name in _MODELOPT.items() if word in words), method)
+    return method or None, block
 
 
 def _object(value: Any) -> Mapping[str, Any]:
