@@ -20,6 +20,7 @@ from orchestrator.checks import (
 )
 from orchestrator.checks.check import Check, Grade
 from orchestrator.facts.gather import Facts
+from orchestrator.playbook.pinned import PinnedEngine
 
 SUBJECTS = (
     gpus,
@@ -41,9 +42,12 @@ SUBJECTS = (
 WORST_FIRST: tuple[Grade, ...] = ("fail", "warn", "unknown", "pass")
 
 
-def checks(facts: Facts) -> tuple[Check, ...]:
-    """Every check of a host."""
-    return tuple(check for subject in SUBJECTS for check in subject.check(facts))
+def checks(facts: Facts, installs: PinnedEngine | None = None) -> tuple[Check, ...]:
+    """Every check of a host; `installs` is the engine of our own that a deployment would install there."""
+    listed: list[Check] = []
+    for subject in SUBJECTS:
+        listed += engine.check(facts, installs) if subject is engine else subject.check(facts)
+    return tuple(listed)
 
 
 def verdict(listed: tuple[Check, ...]) -> Grade:

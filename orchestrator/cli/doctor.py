@@ -181,7 +181,8 @@ def _show(
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.json_lines import json_line
 
-    listed = (*checks(saved.facts), *more)
+    playbook = _playbook(options)
+    listed = (*checks(saved.facts, playbook.engine.pinned if playbook else None), *more)
     worst = verdict(listed)
     if options.json:
         judged = {"verdict": worst, "checks": list(map(asdict, listed))}

@@ -53,7 +53,11 @@ AFTER: Forms = {
     "lock_lost": "{command}",
     "lock_failed": "{command} -v",
     # what a launch needs
-    "no_engine": ("{command} --set engine.python={python}", "{command} --set engine.python=PATH"),
+    "no_engine": (
+        "{command} --set engine.python={python}",
+        "{command} --set engine.install={install}",
+        "{command} --set engine.python=PATH",
+    ),
     "weights_too_large": (
         "{command} --gpu {gpu} --set {setting}",
         "{command} --set {setting}",
@@ -65,6 +69,7 @@ AFTER: Forms = {
     "engine_version": (
         "{command} --vllm {release}",
         "{command} --set engine.python={python}",
+        "{command} --set engine.install={install}",
         "{command} --set engine.python=PATH",
     ),
     "gpu_busy": (

@@ -61,7 +61,8 @@ class SuitedOption:
 class Distribution:
     """How it is installed: the Pythons that will do; by package (`left_out`) which of those that it names are not installed
     with it, (`pages`) which pages link to wheels that no index has, how many bytes it will likely take of the disk, and
-    (`without_gpus`) which package has the same release for a host without GPUs.
+    (`without_gpus`) which package has the same release for a host without GPUs. `releases` are those that are known, oldest
+    first: read where one is offered.
     """
 
     pythons: str = ">=3.10"
@@ -69,6 +70,7 @@ class Distribution:
     pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     likely_bytes: Mapping[str, int] = field(default_factory=dict)
     without_gpus: Mapping[str, str] = field(default_factory=dict)
+    releases: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from orchestrator import facts as room
-from orchestrator.facts import gpus
+from orchestrator.facts import gpus, pci
 from orchestrator.facts.gpus import Gpu
 from orchestrator.facts.source import Command, Fact, Query, Reply, Unknown, answer
 
@@ -54,6 +54,13 @@ class Facts:
         """The GPUs, none where they are not known."""
         known = self.of(gpus.FACT)
         return () if isinstance(known, Unknown) else known.gpus
+
+    @property
+    def without_gpus(self) -> bool:
+        """Whether the host certainly has none: neither does nvidia-smi name one, nor is one on the bus."""
+        cards, bus = self.of(gpus.FACT), self.of(pci.FACT)
+        absent = isinstance(cards, Unknown) and cards.code in ("no_nvidia_smi", "no_devices")
+        return absent and (isinstance(bus, Unknown) or not (pci.of_nvidia(bus) or pci.listed(bus, 0)))
 
     @property
     def compute_cap(self) -> str | None:

@@ -39,6 +39,5 @@ class Installation:
         return f"send the wheels of {self.wheels} on this machine, as far as they are not there{alone}"
 
     def without_gpus(self) -> Installation:
-        """The same release as a host without GPUs takes it, where there is a package for such hosts."""
-        name = self.kind.distribution.without_gpus.get(self.pinned.name, self.pinned.name)
-        return replace(self, pinned=PinnedEngine(name, self.pinned.version))
+        """The same release for a host without GPUs."""
+        return replace(self, pinned=self.pinned.without_gpus(self.kind))

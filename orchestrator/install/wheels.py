@@ -43,7 +43,7 @@ def send(host: Host, report: Report, pinned: PinnedEngine, paths: Sequence[Path]
     PreflightRefused: install_no_space, and wheel_broken for what arrives as another than it is here, twice.
     """
     by_name = {path.name: path for path in paths}
-    with report.step("send", f"{len(paths)} wheels to {host.name}") as step:
+    with report.step("send", f"{_count(paths)} to {host.name}") as step:
         files = tuple(_described(paths, step))
         request = ReceiveWheels(engine=pinned.name, version=pinned.version, files=files)
         sent, broken = _sent(host, request, by_name, step)
@@ -54,10 +54,14 @@ def send(host: Host, report: Report, pinned: PinnedEngine, paths: Sequence[Path]
             message = f"{host.name}: {', '.join(broken)} arrived as another than it is here, twice"
             raise PreflightRefused("wheel_broken", message)
         total = sum(file.size for file in files)
-        step.done = f"{len(files)} wheels, {decimal(total)}" + (
+        step.done = f"{_count(files)}, {decimal(total)}" + (
             "" if sent == total else f", {decimal(sent)} of it now"
         )
         step.data = {"files": len(files), "bytes": total, "sent": sent}
+
+
+def _count(files: Sequence[object]) -> str:
+    return f"{len(files)} file{'s' if len(files) > 1 else ''}"
 
 
 def _described(paths: Sequence[Path], step: StepReport) -> Iterator[SentFile]:

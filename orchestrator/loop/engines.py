@@ -60,7 +60,7 @@ class Engines:
         took = f"{duration(self.report.seconds)} in all" if done.made else "nothing to do"
         lines = [
             f"installed  {pinned}   {took}",
-            f"  use     --set engine.install={pinned}, or `install: {pinned}` of a playbook's engine",
+            f"  use     --set engine.install={pinned}",
             f"  remove  {self.command(f'remove {pinned}')}",
         ]
         self.report.emit("result", "\n".join(lines), engine=str(pinned), changed=done.made)

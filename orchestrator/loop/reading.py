@@ -226,7 +226,8 @@ class Reading:
 
     def _with_an_engine(self) -> Survey:
         """How things stand now; where no engine is named any of the host will do, wherever it lies."""
-        survey, asked = self.survey(), self.job
+        survey = self._on_its_processor(self.survey())
+        asked = self.job
         version, playbook = asked.wishes.version(survey), asked.playbook
         fits = version is not None and playbook.engine.accepts(version)
         open_ = playbook.choose and playbook.origin(*PYTHON) == "default"
@@ -241,6 +242,24 @@ class Reading:
             return there
         self.job, self._facts = asked, facts
         return survey
+
+    def _on_its_processor(self, survey: Survey) -> Survey:
+        """How things stand; an engine of our own that is asked for on a host without GPUs is its build for CPUs, where it is not
+        for certain that GPUs are needed."""
+        playbook = self.job.playbook
+        pinned = playbook.engine.pinned
+        needed = self.job.published is None and playbook.gpus > 0
+        if pinned is None or pinned.on_cpu or needed or not survey.facts.without_gpus:
+            return survey
+        release = pinned.without_gpus(playbook.kind)
+        if release == pinned:
+            return survey
+        words = f"{self.job.host.name} has no GPU: {release} is {pinned} for such a host"
+        self.job.report.emit("note", words)
+        engine = playbook.engine.model_copy(update={"install": str(release)})
+        self.job = replace(self.job, playbook=playbook.model_copy(update={"engine": engine}))
+        self._facts = None
+        return self.survey()
 
     def _chosen(self, survey: Survey) -> Chosen:
         """The playbook with what it leaves open, as this host asks for it."""

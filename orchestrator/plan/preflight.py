@@ -9,13 +9,11 @@ from packaging.version import Version
 
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.facts import engine, gpus, pci
-from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.source import Unknown
-from orchestrator.hosts.quoting import program
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import on_cpu
-from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.playbook.pinned import PinnedEngine, offered
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.cards import holding
 from orchestrator.survey.survey import Survey
@@ -44,20 +42,19 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
         return [_changed(host, pinned, survey)]
     other = elsewhere(playbook, survey)
     there = f"; {other.distribution} {other.version} is in {other.python}" if other else ""
-    known = {"python": other.python} if other else {}
-    command = None if other else _installing(host, playbook, survey)
+    known = {"python": other.python} if other else _offered(playbook, survey)
     if version is None:
         installed = survey.facts.of(engine.FACT)
         if isinstance(installed, Unknown) and installed.code == "not_asked":
             return []
         why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
         reason = f"{host}: {playbook.engine.interpreter}: {why}{there}"
-        return [PreflightRefused("no_engine", reason, next_command=command, **known)]
+        return [PreflightRefused("no_engine", reason, **known)]
     if survey.supposed and (release := _release(playbook)):
-        known, command = {"release": release}, None
+        known = {"release": release}
     wanted = f"{pinned or playbook.engine.version}, which {playbook.name} needs"
     reason = f"{host}: {playbook.kind.title} {version} is outside {wanted}{there}"
-    return [PreflightRefused("engine_version", reason, next_command=command, **known)]
+    return [PreflightRefused("engine_version", reason, **known)]
 
 
 def _release(playbook: Playbook) -> str | None:
@@ -93,14 +90,15 @@ def elsewhere(playbook: Playbook, survey: Survey) -> Environment | None:
     )
 
 
-def _installing(host: str, playbook: Playbook, survey: Survey) -> str | None:
-    """What brings a right engine into the environment that was asked; None where that is none."""
+def _offered(playbook: Playbook, survey: Survey) -> dict[str, str]:
+    """Which engine of our own would do where the host has none; nothing where one of ours is asked for already, or where the
+    interpreter may only be slow."""
     installed = survey.facts.of(engine.FACT)
-    if isinstance(installed, Unknown) and installed.code != "no_engine":
-        return None
-    python = installed.executable if isinstance(installed, InstalledEngine) else playbook.engine.interpreter
-    wanted = f"{playbook.kind.package.distributions[0]}{playbook.engine.version}"
-    return f"{program((python, '-m', 'pip', 'install', wanted))}  # on {host}"
+    absent = not isinstance(installed, Unknown) or installed.code in ("no_engine", "no_engine_python")
+    if playbook.engine.pinned or not absent:
+        return {}
+    pinned = offered(playbook.kind, playbook.engine.accepts, on_cpu=playbook.gpus == 0)
+    return {"install": str(pinned)} if pinned else {}
 
 
 def _gpus(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:

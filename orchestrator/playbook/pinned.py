@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from orchestrator.engines.protocol import Engine
 from orchestrator.on_host.environments.place import ENGINES, INTERPRETER
 
 INDEX = r"https?://[^\s@]+"
@@ -48,6 +50,10 @@ class PinnedEngine:
     def on_cpu(self) -> bool:
         return self.name.endswith("-cpu") or "cpu" in self.version.partition("+")[2]
 
+    def without_gpus(self, kind: Engine) -> PinnedEngine:
+        """The same release as a host without GPUs takes it, where there is a package for such hosts."""
+        return PinnedEngine(kind.distribution.without_gpus.get(self.name, self.name), self.version)
+
     def fits(self, version: str) -> bool:
         """Whether this version is the pinned one; where no build is named any will do."""
         try:
@@ -55,3 +61,14 @@ class PinnedEngine:
         except InvalidVersion:
             return False
         return there == wanted or (wanted.local is None and Version(there.public) == wanted)
+
+
+def offered(
+    kind: Engine, accepts: Callable[[str], bool] = lambda _: True, *, on_cpu: bool = False
+) -> PinnedEngine | None:
+    """What may be installed where there is no engine that will do: the newest release that is known and accepted."""
+    name = kind.package.distributions[0]
+    if on_cpu:
+        name = kind.distribution.without_gpus.get(name, name)
+    newest = next((version for version in reversed(kind.distribution.releases()) if accepts(version)), None)
+    return PinnedEngine(name, newest) if newest else None

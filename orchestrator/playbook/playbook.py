@@ -168,11 +168,19 @@ class Playbook(Shape):
             raise _option_error(error, retried) from None
 
     def _overridden(self, overrides: Sequence[Override]) -> Playbook:
-        data = apply_overrides(self.model_dump(exclude_unset=True), overrides)
+        data = apply_overrides(
+            self.model_dump(exclude_unset=True), [*self._superseded(overrides), *overrides]
+        )
         changed = Playbook.model_validate(data)
         changed._options = self._options.union(item.path for item in overrides)
         changed._instance = self._instance
         return changed
+
+    def _superseded(self, overrides: Sequence[Override]) -> list[Override]:
+        """An engine of our own that an option asks for counts where the playbook names an interpreter."""
+        install, python = ("engine", "install"), ("engine", "python")
+        asked = any(item.path == install and item.value is not None for item in overrides)
+        return [Override("", python, None, "")] if asked and python not in self._options else []
 
 
 def _option_error(error: ValidationError, overrides: Sequence[Override]) -> UsageError:

@@ -11,7 +11,7 @@ from orchestrator.engines import registry
 from orchestrator.facts import gpus, pci
 from orchestrator.facts.examined import environments
 from orchestrator.facts.examined.environments import Environment
-from orchestrator.facts.gather import commands, reading
+from orchestrator.facts.gather import Facts, commands, reading
 from orchestrator.facts.source import Fact, Package, Query, Unknown
 from orchestrator.hosts.host import Host
 from orchestrator.on_host.environments.place import ENGINES
@@ -85,11 +85,8 @@ def look(host: Host) -> EnginesOnHost:
     query = Query("~", package=Package(names, ""))
     facts: tuple[Fact[Any], ...] = (environments.FACT, gpus.FACT, pci.FACT)
     replies = ask(host, ReadFacts(commands=commands(query, facts)), deadline=SECONDS)
-    read, cards, bus = (
-        reading(environments.FACT, replies, query),
-        reading(gpus.FACT, replies, query),
-        reading(pci.FACT, replies, query),
-    )
+    known = Facts({fact.name: reading(fact, replies, query) for fact in facts})
+    read = known.of(environments.FACT)
     listed = () if isinstance(read, Unknown) else read
     measured = tuple(sorted({_folder(environment) for environment in listed if _alone(environment)}))
     rooms = ask(host, LookAtEngines(measured=measured), deadline=SECONDS)
@@ -98,7 +95,7 @@ def look(host: Host) -> EnginesOnHost:
         folder=rooms.folder,
         free_bytes=rooms.free_bytes,
         engines=(*_ours(rooms), *_others(rooms, listed)),
-        without_gpus=_none(cards, bus),
+        without_gpus=known.without_gpus,
         unread=read.reason if isinstance(read, Unknown) else "",
     )
 
@@ -156,9 +153,3 @@ def _alone(environment: Environment) -> bool:
     """Whether it is another's folder of its own: adding up all of /usr tells nobody anything."""
     folder = _folder(environment)
     return not folder.startswith("/usr") and not folder.endswith("/.local") and _BELOW_HOME not in folder
-
-
-def _none(cards: gpus.Gpus | Unknown, bus: tuple[pci.PciGpu, ...] | Unknown) -> bool:
-    """Whether a host certainly has no GPU: neither does nvidia-smi name one, nor is one on the bus."""
-    absent = isinstance(cards, Unknown) and cards.code in ("no_nvidia_smi", "no_devices")
-    return absent and (isinstance(bus, Unknown) or not (pci.of_nvidia(bus) or pci.listed(bus, 0)))

@@ -56,7 +56,7 @@ class TestEngine:
         whole.write()
         error = refused(whole, exit_code=4, code="engine_version")
         assert "vLLM 0.16.0 is outside >=0.17,<0.20" in error["message"]
-        assert error["next"].startswith(f"{engine.python} -m pip install 'vllm>=0.17,<0.20'")
+        assert error["next"].endswith("--set engine.install=vllm==0.19.1")
 
     def test_no_vllm(self, whole: Case, tmp_path: Path) -> None:
         bare = stand_in.make(tmp_path / "bare", version="")
@@ -64,11 +64,13 @@ class TestEngine:
         whole.write()
         error = refused(whole, exit_code=4, code="no_engine")
         assert f"vllm is not installed in {bare.python}" in error["message"]
-        assert f"{bare.python} -m pip install" in error["next"]
+        assert " --set engine.install=vllm==" in error["next"]
 
-    @pytest.mark.parametrize("script", [None, "exit 0"], ids=["missing", "mute"])
+    @pytest.mark.parametrize(
+        ("script", "way"), [(None, "install=vllm=="), ("exit 0", "python=PATH")], ids=["missing", "mute"]
+    )
     def test_an_interpreter_that_is_none(
-        self, whole: Case, program: Program, first_on_path: Path, script: str | None
+        self, whole: Case, program: Program, first_on_path: Path, script: str | None, way: str
     ) -> None:
         if script is not None:
             program("engine-python", script)
@@ -76,7 +78,7 @@ class TestEngine:
         whole.write()
         error = refused(whole, exit_code=4, code="no_engine")
         assert "engine-python" in error["message"]
-        assert error["next"].endswith("--set engine.python=PATH")
+        assert f" --set engine.{way}" in error["next"]
 
 
 class TestCards:

@@ -13,6 +13,8 @@ from orchestrator.checks.check import Check
 from orchestrator.checks.checks import checks, verdict
 from orchestrator.facts import saved
 from orchestrator.facts.gather import Facts
+from orchestrator.facts.source import Unknown
+from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.report.checks_text import check_lines
 from orchestrator.report.layout import plain
 
@@ -44,6 +46,18 @@ def test_a_line_has_eighty_columns_and_each_mend_one_of_its_own(path: Path) -> N
     lines = [plain(line) for line in check_lines("gpu7", listed, 80)]
     assert [line.strip() for line in lines if line.strip() in mends] == mends
     assert max((len(line) for line in lines if line.strip() not in mends), default=0) <= 80
+
+
+def test_an_engine_of_our_own_that_will_be_installed_is_no_failure() -> None:
+    absent = Facts({"engine": Unknown("no_engine_python", "no such program")})
+    (check,) = checks(absent, PinnedEngine.of("vllm==0.16.0"))
+    assert (check.verdict, check.sentence) == (
+        "pass",
+        "vllm==0.16.0 is not there yet; a deployment installs it",
+    )
+    assert [check.verdict for check in checks(absent)] == ["fail"]
+    changed = Facts({"engine": Unknown("no_engine", "vllm is not installed in /e/bin/python3")})
+    assert [check.verdict for check in checks(changed, PinnedEngine.of("vllm==0.16.0"))] == ["fail"]
 
 
 def test_nothing_known_is_no_clean_bill() -> None:

@@ -39,6 +39,8 @@ ASKED = "tiny --host gpu7"
         (UsageError("unknown_fault", "x", playbook="tiny", fault="hang"), "deploy rehearse tiny --fault hang"),
         (PreflightRefused("consent_missing", "x", consent="linger"), f"{TYPED} --consent linger"),
         (PreflightRefused("port_taken", "x", port="8001"), f"{TYPED} --set port=8001"),
+        (PreflightRefused("no_engine", "x"), f"{TYPED} --set engine.python=PATH"),
+        (PreflightRefused("no_engine", "x", install="vllm==0.16.0"), f"{TYPED} --set engine.install=vllm==0.16.0"),
         (PreflightRefused("gpu_busy", "x", cards="1,2"), f"{TYPED} --env CUDA_VISIBLE_DEVICES=1,2"),
         (PreflightRefused("gpu_busy", "x", setting="arguments.gpu-memory-utilization=0.6"), f"{TYPED} --set arguments.gpu-memory-utilization=0.6"),
         (PreflightRefused("gpu_busy", "x", next_command="nvidia-smi  # on gpu7"), "nvidia-smi  # on gpu7"),
@@ -89,7 +91,11 @@ ALLOWED = {
     (
         "report/panel.py",
         "... {} more lines: deploy diff",
-    ): "names the verb that shows them all, not a line to paste"
+    ): "names the verb that shows them all, not a line to paste",
+    (
+        "checks/engine.py",
+        "deploy engine install {} --host HOST",
+    ): "what mends a check is said by the check, which knows no command line",
 }
 
 

