@@ -76,12 +76,14 @@ def stand_in_wheel(folder: Path, version: str) -> Path:
 
 
 class PackageIndex:
-    """Serves the wheels in a folder. `hold` keeps the file of that name back until its event is set; `held`: it was asked for."""
+    """Serves the wheels in a folder. `hold` keeps the file of that name back until its event is set; `held`: it was asked for.
+    `digests` are the sha256 that it names of files, right or wrong; of others it names none."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.requests: list[str] = []
         self.hold: dict[str, threading.Event] = {}
+        self.digests: dict[str, str] = {}
         self.held = threading.Event()
         index = self
 
@@ -115,7 +117,8 @@ class PackageIndex:
         if path.endswith("/"):
             stem = name.replace("-", "_")
             files = sorted(file for file in os.listdir(self.folder) if file.startswith(f"{stem}-"))
-            links = "".join(f'<a href="/files/{file}">{file}</a>\n' for file in files)
+            marks = {file: f"#sha256={digest}" for file, digest in self.digests.items()}
+            links = "".join(f'<a href="/files/{file}{marks.get(file, "")}">{file}</a>\n' for file in files)
             return f"<!DOCTYPE html><html><body>{links}</body></html>".encode() if files else None
         if name in self.hold:
             self.held.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,10 @@ from tests.deploy import Deploy, Left
 from tests.deployments import REPOSITORY, Case
 from tests.package_index import PackageIndex, stand_in_wheel, uv_wheel
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+from tests.striking import Run, Told
+from tests.waiting import PATIENCE_SECONDS, eventually
 
+WHEEL = "vllm-0.16.0-py3-none-any.whl"
 INSTALLED = ".local/share/deploy/engines/vllm-0.16.0"
 
 
@@ -59,7 +63,7 @@ def _error(left: Left) -> dict[str, Any]:
     return error
 
 
-def test_an_engine_is_installed_with_consent_and_used(bare: Case) -> None:
+def test_an_engine_is_installed_with_consent_used_listed_and_removed(bare: Case) -> None:
     installed = bare.server.home / INSTALLED
     asked = bare.deploy("PLAYBOOK", "--json")
     assert asked.code == 4
@@ -91,9 +95,28 @@ def test_an_engine_is_installed_with_consent_and_used(bare: Case) -> None:
     assert again.code == 0, again.out + again.err
     assert bare.actions().count("install") == 1
 
+    listed = bare.deploy("engine", "list", "--json")
+    (row,) = json.loads(listed.out)["engines"]
+    assert (row["engine"], row["version"], row["state"], row["ours"]) == ("vllm", "0.16.0", "whole", True)
+    assert row["bytes"] > 0
+    assert row["used_by"] == [{"deployment": bare.name, "launch": 2, "alive": True}]
+    assert "runs)" in bare.deploy("engine", "list").out
 
-def test_an_engine_is_installed_whoever_will_use_it_listed_and_removed(bare: Case, tmp_path: Path) -> None:
-    """The host has cards, so that it gets the build for them; whom the command asks for nothing there is a deployment's."""
+    remove = ["engine", "remove", "vllm==0.16.0", "--json"]
+    lives = bare.deploy(*remove, "--consent", "remove-used-engine")
+    assert (lives.code, _error(lives)["code"]) == (4, "engine_in_use")
+    bare.deploy("stop", "PLAYBOOK")
+    used = bare.deploy(*remove)
+    assert (used.code, _error(used)["next"].endswith("--consent remove-used-engine")) == (4, True)
+    removed = bare.deploy(*remove, "--consent", "remove-used-engine")
+    assert removed.code == 0, removed.out + removed.err
+    assert not (bare.server.home / INSTALLED).exists()
+    absent = bare.deploy(*remove)
+    assert (absent.code, _error(absent)["code"]) == (2, "no_such_engine")
+
+
+def test_an_engine_is_installed_whoever_will_use_it(bare: Case) -> None:
+    """The host has cards, so that it gets the build for them."""
     (index,) = bare.content["engine"]["index"]  # type: ignore[index]
     spec = ["vllm==0.16.0", "--index", index, "--json"]
     refused = bare.deploy("engine", "install", *spec)
@@ -115,25 +138,34 @@ def test_an_engine_is_installed_whoever_will_use_it_listed_and_removed(bare: Cas
     again = bare.deploy("engine", "install", *spec)  # nothing is left to consent to
     assert (again.code, again.of("result")[0]["changed"]) == (0, False)
 
-    assert bare.deploy("PLAYBOOK", "--json").code == 0
-    listed = bare.deploy("engine", "list", "--json")
-    (row,) = json.loads(listed.out)["engines"]
-    assert (row["engine"], row["version"], row["state"], row["ours"]) == ("vllm", "0.16.0", "whole", True)
-    assert row["bytes"] > 0
-    assert row["used_by"] == [{"deployment": bare.name, "launch": 1, "alive": True}]
-    assert "runs)" in bare.deploy("engine", "list").out
 
-    remove = ["engine", "remove", "vllm==0.16.0", "--json"]
-    lives = bare.deploy(*remove, "--consent", "remove-used-engine")
-    assert (lives.code, _error(lives)["code"]) == (4, "engine_in_use")
-    bare.deploy("stop", "PLAYBOOK")
-    used = bare.deploy(*remove)
-    assert (used.code, _error(used)["next"].endswith("--consent remove-used-engine")) == (4, True)
-    removed = bare.deploy(*remove, "--consent", "remove-used-engine")
-    assert removed.code == 0, removed.out + removed.err
-    assert not (bare.server.home / INSTALLED).exists()
-    absent = bare.deploy(*remove)
-    assert (absent.code, _error(absent)["code"]) == (2, "no_such_engine")
+def test_it_goes_on_when_its_deployer_is_killed_and_when_the_connection_ends(
+    bare: Case, index: PackageIndex
+) -> None:
+    """Whoever asks next joins it, or finds it done: it is made once."""
+    words = ("engine", "install", "vllm==0.16.0", "--index", index.url, "--yes")
+    index.held.clear()
+    index.requests.clear()
+    index.hold[WHEEL] = threading.Event()
+    killed, cut_off = Run(bare, 1, *words), None
+    try:
+        assert index.held.wait(PATIENCE_SECONDS)
+        killed.strike("kill")
+        cut_off = Run(bare, 2, *words, moments=[Told("install", "started")])
+        eventually(cut_off.stopped)
+        cut_off.strike("closed")
+        assert cut_off.end() == 3
+        (error,) = cut_off.of("error")
+        assert error["error"]["code"] == "connection_lost"
+        assert "deploy engine install vllm==0.16.0" in error["error"]["next"]
+    finally:
+        index.hold.pop(WHEEL).set()
+        for run in filter(None, (killed, cut_off)):
+            run.close()
+    left = bare.deploy(*words, "--json")
+    assert left.code == 0, left.out + left.err
+    assert (bare.server.home / INSTALLED / "environment/bin/engine-python").exists()
+    assert index.requests.count("/simple/vllm/") == 1
 
 
 def test_an_engine_comes_from_this_machine_to_a_host_without_any_network(

@@ -10,6 +10,7 @@ TAIL_LINES = 12
 """Of what uv printed last, so many lines are told."""
 _CAUSES = (
     ("install_no_space", r"no space left on device|disk quota exceeded|os error (?:28|122)\b"),
+    ("wheel_broken", r"hash mismatch|failed to (?:extract|unzip)|invalid zip"),
     ("install_no_python", r"no interpreter found for|failed to (?:download|inspect).*python"),
     (
         "index_refused",

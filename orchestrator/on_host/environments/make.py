@@ -107,7 +107,7 @@ def _packages(
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as never:
         never.writelines(f"{name} ; python_version < '3'\n" for name in request["left_out"])
         never.flush()
-        argv = [*argv, "--overrides", never.name]
+        argv = [*argv, *(["--overrides", never.name] if request["left_out"] else [])]
         try:
             _uv(argv, variables, doing, say)
         except InstallFailure as error:

@@ -37,6 +37,10 @@ from orchestrator.on_host.environments import failure
             "  Caused by: Failed to extract archive\n  Caused by: No space left on device (os error 28)",
             "install_no_space",
         ),
+        (
+            "error: Failed to download `vllm==0.16.0`\n  Caused by: Hash mismatch for `vllm==0.16.0`",
+            "wheel_broken",
+        ),
         ("error: No interpreter found for Python >=3.99 in managed installations or search path", "install_no_python"),
         ("thread 'main' panicked", "install_failed"),
     ],

@@ -135,12 +135,6 @@ def test_what_is_there_stays_and_is_put_on_record_once(host: Host) -> None:
     assert len(_journal(host).read_text().splitlines()) == 1
 
 
-def test_one_that_no_deployment_asks_for_is_on_record_with_the_engines(host: Host) -> None:
-    assert host.run(instance=None)["last"]["made"] is True
-    assert '"instance":null' in (host.engines / "journal.jsonl").read_text()
-    assert not _journal(host).exists()
-
-
 def test_where_the_disk_will_likely_not_hold_it_nothing_is_begun(host: Host) -> None:
     code, message = error_of(host.run(likely_bytes=10**18))
     assert (code, "will likely take 1000000000.0 GB" in message) == ("install_no_space", True)
@@ -151,9 +145,15 @@ def test_where_the_disk_will_likely_not_hold_it_nothing_is_begun(host: Host) -> 
 def test_several_stand_side_by_side(host: Host) -> None:
     wheel(host.index.folder, "vllm", "0.17.0", {"vllm/__init__.py": b"VERSION = '0.17.0'\n"})
     assert host.run()["state"] == "done"
-    assert host.run(version="0.17.0")["last"]["version"] == "0.17.0"
+    assert host.run(version="0.17.0", instance=None)["last"]["version"] == "0.17.0"
     assert host.version() == "0.16.0"
     assert (host.engines / "vllm-0.17.0/environment/bin/engine-python").exists()
+    records = [json.loads(line) for line in (host.engines / "journal.jsonl").read_text().splitlines()]
+    assert [(record["engine"], record["instance"]) for record in records] == [
+        ("vllm==0.16.0", "p"),
+        ("vllm==0.17.0", None),
+    ]
+    assert len(_journal(host).read_text().splitlines()) == 1
     assert len([path for path in host.index.requests if path.endswith(".whl") and "/uv-" in path]) == 1
 
 
@@ -283,6 +283,40 @@ def _nowhere() -> str:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{nobody.getsockname()[1]}/simple"
+
+
+def test_a_wheel_that_is_another_than_the_index_says(host: Host) -> None:
+    host.index.digests[WHEEL] = "0" * 64
+    code, message = error_of(host.run())
+    assert (code, "0" * 64 in message) == ("wheel_broken", True)
+    assert not host.python.exists()
+
+
+@pytest.fixture
+def small_disk(host: Host) -> Iterator[Path]:
+    """The home folder on a file system of its own: uv has room on it, and a wheel of 40 MB has not."""
+    mount, home = shutil.which("mount"), Path.home()
+    if os.geteuid() != 0 or mount is None:
+        pytest.skip("only root can mount a small file system")
+    options = ["-t", "tmpfs", "-o", "size=64m,mode=0700", "deploy-tests", str(home)]
+    done = subprocess.run([mount, *options], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    try:
+        yield home
+    finally:
+        subprocess.run(["umount", "--lazy", str(home)], check=True)
+
+
+def test_a_disk_that_is_full_on_the_way_and_larger_later(host: Host, small_disk: Path) -> None:
+    large = {"vllm/__init__.py": b"VERSION = '0.16.0'\n", "vllm/kernels.so": os.urandom(40 << 20)}
+    wheel(host.index.folder, "vllm", "0.16.0", large)
+    code, message = error_of(host.run())
+    assert (code, "No space left on device" in message) == ("install_no_space", True)
+    assert not host.python.exists()
+    subprocess.run(["mount", "-o", "remount,size=400m", str(small_disk)], check=True)
+    assert host.run()["state"] == "done"
+    assert host.version() == "0.16.0"
 
 
 def test_an_index_that_cannot_be_reached(host: Host) -> None:
