@@ -74,6 +74,7 @@ class Bench:
                 if check["subject"] in ("links", "collective", "pair")
             ],
             "collective": answer.get("collective"),
+            "error": answer.get("error"),
         }
         for check in told["checks"]:
             print(f"   {check['verdict']:<8}{check['subject']}: {check['sentence']}", file=sys.stderr)
@@ -141,7 +142,7 @@ def main() -> int:
             "no peer to peer": {"NCCL_P2P_DISABLE": "1"},
             "what NCCL refuses": {"NCCL_PROTO": "no-such-protocol"},
         }.items():
-            told = bench.run(scenario.replace(" ", "-"), variables)
+            told = bench.run(scenario.lower().replace(" ", "-"), variables)
             bench.expect(told["collective"] is not None, "measured")
         bench.expect(traces() == before, f"nothing is left: {traces()}")
         holder = subprocess.Popen(
