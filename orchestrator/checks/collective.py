@@ -20,10 +20,15 @@ def refused(why: str, mend: str | None = None) -> Check:
     return Check(SUBJECT, "fail", f"not measured: {why}", mend)
 
 
+def failed_before(result: Measured) -> bool:
+    """Whether it never came to the GPUs."""
+    return result.planned is None or result.planned.code in _FOUNDATION
+
+
 def measured(result: Measured) -> Iterator[Check]:
     """The numbers with what follows from them; then each pair of GPUs that cannot talk."""
     planned = result.planned
-    if planned is not None and planned.code in _FOUNDATION:
+    if planned is not None and failed_before(result):
         yield refused(planned.reason or planned.code or "")
         return
     worth: Worth = result.worth

@@ -44,7 +44,7 @@ REFUSED = 4
 @click.option(
     "--collective",
     is_flag=True,
-    help="measure an all-reduce of the GPUs, with the planned variables of NCCL and without (needs torch and idle GPUs)",
+    help="measure an all-reduce of the GPUs, with the planned variables of NCCL and without: needs torch and idle GPUs; with a playbook it goes on record",
 )
 @click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key")

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from orchestrator.base.events import Report
 from orchestrator.checks.check import Check
-from orchestrator.checks.collective import measured, not_applicable, refused
+from orchestrator.checks.collective import failed_before, measured, not_applicable, refused
 from orchestrator.engines import registry
-from orchestrator.facts import driver, engine, gpu_processes
-from orchestrator.facts.driver import Driver
+from orchestrator.facts import engine, gpu_processes
 from orchestrator.facts.engine import InstalledEngine
 from orchestrator.facts.examined import environments
 from orchestrator.facts.gather import Facts
@@ -23,8 +22,9 @@ from orchestrator.plan import collective, nccl, resolve
 from orchestrator.plan.collective import Measured
 from orchestrator.plan.gpu_room import LITTLE_MIB, LITTLE_SHARE, holders
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.programs.ask import Answers
+from orchestrator.programs.ask import Answers, ask
 from orchestrator.programs.collective import CollectiveRun, MeasureCollective, rank_program
+from orchestrator.programs.record import Record
 from orchestrator.survey.supposed import of_facts
 
 READY_SECONDS = 90.0
@@ -48,7 +48,10 @@ class Probe:
 def measure(
     host: Host, saved: Saved, playbook: Playbook | None, report: Report
 ) -> tuple[tuple[Check, ...], Measured | None]:
-    """The checks that a test comes to, and what it measured; None where there was nothing to be measured, or no leave."""
+    """The checks that a test comes to, and what it measured; None where there was nothing to be measured, or no leave.
+
+    What it measured of a playbook's GPUs goes on record under the playbook's name.
+    """
     test = prepared(saved, playbook)
     if isinstance(test, Check):
         return (test,), None
@@ -66,15 +69,16 @@ def measure(
                     )
         finally:
             answers.close()
-        known = saved.facts.of(driver.FACT)
         result = collective.gathered(
             [card.index for card in test.cards],
             [card.uuid for card in test.cards],
-            known.version if isinstance(known, Driver) else None,
+            test.cards[0].driver,
             test.variables,
             news,
         )
         step.done = result.sentence
+    if playbook is not None and not failed_before(result):
+        ask(host, Record(instance=playbook.instance, record=result.record.as_json()))
     return tuple(measured(result)), result
 
 
@@ -98,7 +102,7 @@ def prepared(saved: Saved, playbook: Playbook | None) -> Probe | Check:
         known = nccl.links(survey, None, options)
         options = nccl.tuned(options, playbook, known)
         plain = {item.name: item.sent for item in options.environment if not item.secret}
-        variables = {name: value for name, value in plain.items() if name.startswith("NCCL_")}
+        variables = nccl.variables(options)
         environment = {name: value for name, value in plain.items() if name not in variables}
         numbers = nccl.taken(survey, None, options)
         footprint = playbook.kind.footprint

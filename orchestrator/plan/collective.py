@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from orchestrator.facts.gpus import Gpu
 from orchestrator.programs.collective import CollectiveNews, CollectiveOutcome, Timing
+from orchestrator.programs.journal import CollectiveRecord
 
 SMALL, MIDDLE, LARGE = 8 << 10, 256 << 10, 128 << 20
 """Bytes: one token's worth of a large model, a small batch's, and what bandwidth is told by."""
@@ -112,6 +114,17 @@ class Measured:
         outcome = self.outcomes.get(name)
         return "not tried" if outcome is None else in_words(outcome, self.ranks)
 
+    @property
+    def record(self) -> CollectiveRecord:
+        """What goes on record of it."""
+        return CollectiveRecord(
+            uuids=self.uuids,
+            driver=self.driver,
+            variables=self.variables,
+            worth=self.worth,
+            sentence=self.sentence,
+        )
+
     def as_json(self) -> dict[str, Any]:
         """By name of the run `bus_gb_per_s` (of the largest size) and `latency_us` (of the smallest), null where it did not end
         well, beside all that was measured."""
@@ -126,6 +139,16 @@ class Measured:
             "pairs": [{"gpus": [a, b], **_as_json(outcome, 2)} for a, b, outcome in self.pairs],
             "pairs_untried": self.untried,
         }
+
+
+def holding(
+    record: CollectiveRecord | None, cards: Sequence[Gpu], variables: Mapping[str, str]
+) -> CollectiveRecord | None:
+    """The measurement that is on record, where it is of these cards, of their driver as it is now and of these variables of NCCL."""
+    if record is None or not cards or record.variables != variables:
+        return None
+    same = set(record.uuids) == {card.uuid for card in cards} and record.driver == cards[0].driver
+    return record if same else None
 
 
 def well(outcome: CollectiveOutcome) -> bool:

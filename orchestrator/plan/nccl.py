@@ -123,6 +123,15 @@ def taken(survey: Survey, version: str | None, options: Options) -> tuple[int, .
     return tuple(card.index for card in meant_by(survey.facts.cards, demand(survey, version, options)))
 
 
+def variables(options: Options) -> dict[str, str]:
+    """Those of NCCL that are planned, by name."""
+    return {
+        item.name: item.sent
+        for item in options.environment
+        if item.name.startswith("NCCL_") and not item.secret
+    }
+
+
 def _of(facts: Facts, numbers: tuple[int, ...] | None, missing: str = "") -> Links:
     system, matrix = facts.of(machine.FACT), facts.of(topology.FACT)
     own = frozenset(system.nccl) if isinstance(system, Machine) else frozenset[str]()

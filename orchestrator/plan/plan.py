@@ -12,7 +12,18 @@ from orchestrator.engines.consents import TRUST
 from orchestrator.engines.options import Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
-from orchestrator.plan import by_name, caveats, code, missing, nccl, outlook, preflight, resolve, weights
+from orchestrator.plan import (
+    by_name,
+    caveats,
+    code,
+    collective,
+    missing,
+    nccl,
+    outlook,
+    preflight,
+    resolve,
+    weights,
+)
 from orchestrator.plan.change import Change, work_out
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import expected, installed_first
@@ -25,7 +36,7 @@ from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.playbook.playbook import Playbook
-from orchestrator.programs.journal import ConsentRecord
+from orchestrator.programs.journal import CollectiveRecord, ConsentRecord
 from orchestrator.survey.survey import Survey
 
 
@@ -59,6 +70,9 @@ class Plan:
     refusals: tuple[DeployError, ...]
     confirmations: Mapping[str, Confirmation] = field(default_factory=dict)
     """What the host's facts say of variables that somebody set, by name."""
+    measured: CollectiveRecord | None = None
+    """What collectives of the launch's GPUs came to with these variables of NCCL; None where that was not measured since the
+    cards and their driver are what they are."""
     choices: tuple[Choice, ...] = ()
     """What was chosen for a model without a playbook, and why."""
     installs: PinnedEngine | None = None
@@ -119,6 +133,7 @@ class Plan:
                 for name, option in self.options.given.items()
             ],
             "environment": [variable.as_json() for variable in self.environment],
+            "collective": None if self.measured is None else self.measured.as_json(),
             "predictions": [
                 {
                     "patch": change.patch.id,
@@ -167,6 +182,7 @@ def make_plan(
     links = nccl.links(survey, version, options)
     options = nccl.tuned(options, playbook, links)
     foreseen = _predictions(playbook, survey, wishes, version, options, changes, goal)
+    taken = [card for card in survey.facts.cards if card.index in nccl.taken(survey, version, options)]
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
     short = _shortage(playbook, survey, version, options, goal)
     forbids = short is not None and _forbids(short, survey, options)
@@ -192,6 +208,7 @@ def make_plan(
         lacking=missing.consents(playbook, survey, wishes, changes, options, installs),
         trusted=code.record(playbook, survey) if TRUST in options.consents() else None,
         confirmations=nccl.confirmations(options.environment, links),
+        measured=collective.holding(survey.history.measured, taken, nccl.variables(options)),
         choices=choices,
         refusals=(
             *preflight.refusals(host, playbook, survey, version),

@@ -169,6 +169,18 @@ class InstallRecord(JournalRecord):
     python: str
 
 
+class CollectiveRecord(JournalRecord):
+    """Collectives of these GPUs (UUIDs) were measured with this driver, and with these variables of NCCL as the planned ones:
+    what they were worth, in a word and in a sentence."""
+
+    action: Literal["collective"] = "collective"
+    uuids: tuple[str, ...]
+    driver: str | None = None
+    variables: Mapping[str, str] = Field(default_factory=dict)
+    worth: str
+    sentence: str
+
+
 class UnreadableRecord(JournalRecord):
     """A record that does not say what one of its action must, each in its type, as it stands there."""
 
@@ -187,6 +199,7 @@ _MODELS: Mapping[str, type[JournalRecord]] = {
     "discard": DiscardRecord,
     "consent": ConsentRecord,
     "install": InstallRecord,
+    "collective": CollectiveRecord,
 }
 
 

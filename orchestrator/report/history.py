@@ -7,6 +7,7 @@ from typing import Any
 
 from orchestrator.programs.journal import (
     CleanRecord,
+    CollectiveRecord,
     ConsentRecord,
     DiscardRecord,
     InstallRecord,
@@ -87,6 +88,10 @@ def _install(record: InstallRecord) -> str:
     return f"{record.engine} on Python {record.python} into {record.folder}"
 
 
+def _collective(record: CollectiveRecord) -> str:
+    return record.sentence
+
+
 def _stop_failed(record: StopFailedRecord) -> str:
     return f"launch {record.launch or '?'}: {record.survivors} would not end"
 
@@ -138,6 +143,7 @@ DETAILS: Mapping[type[JournalRecord], tuple[Callable[[Any], str], Style]] = {
     DiscardRecord: (_discard, ""),
     ConsentRecord: (_consent, ""),
     InstallRecord: (_install, ""),
+    CollectiveRecord: (_collective, ""),
 }
 
 

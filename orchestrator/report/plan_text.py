@@ -39,6 +39,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         label = "gamble" if choice.gamble else "chosen"
         lines += wrap(f"  {label:<11}", f"{choice.name}: {value}   {choice.reason}")
     lines += _environment(plan.environment)
+    if plan.measured is not None:
+        lines += wrap("  measured   ", f"{str(plan.measured.at)[:10]}, {plan.measured.sentence}")
     for change in plan.changes:
         label = "  next start " if change in waiting else "  patch      "
         lines += wrap(label, f"{change.patch.id}, {change.why} ({change.evidence}): {change.action}")

@@ -12,6 +12,7 @@ from typing import Any
 
 from orchestrator.engines.consents import TRUST
 from orchestrator.programs.journal import (
+    CollectiveRecord,
     ConsentRecord,
     FileChange,
     JournalRecord,
@@ -86,6 +87,8 @@ class History:
     """Whether the last launch was stopped and what it left was cleaned."""
     trusted: tuple[Trusted, ...] = ()
     """Oldest first."""
+    measured: CollectiveRecord | None = None
+    """The last collectives that were measured, of whichever GPUs."""
 
     def patch(self, patch_id: str) -> AppliedPatch | None:
         return next((applied for applied in self.applied if applied.patch == patch_id), None)
@@ -187,6 +190,10 @@ def _consent(history: History, record: ConsentRecord) -> History:
     return replace(history, trusted=(*history.trusted, trusted))
 
 
+def _collective(history: History, record: CollectiveRecord) -> History:
+    return replace(history, measured=record)
+
+
 _STEPS: Mapping[type[JournalRecord], Callable[[History, Any], History]] = {
     LaunchRecord: _launch,
     OutcomeRecord: _outcome,
@@ -194,6 +201,7 @@ _STEPS: Mapping[type[JournalRecord], Callable[[History, Any], History]] = {
     RevertRecord: _revert,
     StopRecord: _stop,
     ConsentRecord: _consent,
+    CollectiveRecord: _collective,
 }
 
 

@@ -53,6 +53,9 @@ def test_collectives_are_measured_over_a_connection_with_the_plans_variables(cas
     assert set(told["runs"]) == {"tuned", "untuned"}
     assert all(run["latency_us"] > 100 and run["bus_gb_per_s"] > 0 for run in told["runs"].values())
     assert "all-reduce over 2 GPUs (bus bandwidth" in answer.err
+    assert case.actions() == ["collective"]
+    plan = json.loads(case.deploy("plan", "PLAYBOOK", "--json").out)
+    assert plan["collective"]["sentence"] == told["sentence"]
 
 
 @pytest.mark.parametrize(

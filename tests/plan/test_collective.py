@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from orchestrator.facts.gpus import Gpus
 from orchestrator.plan.collective import bus_gb_per_s, gathered
+from orchestrator.plan.plan import make_plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.programs.collective import CollectiveNews, CollectiveOutcome, Timing
+from orchestrator.programs.journal import read
+from orchestrator.report.plan_text import summary
+from orchestrator.survey.journal import fold
+from tests.jobs import KIMI
 from tests.plan.collectives import FAILED, SILENT, measured, outcome
+from tests.plan.hosts import host
+from tests.surveys import cards
 
 
 @pytest.mark.parametrize(
@@ -70,3 +81,34 @@ def test_news_is_put_together_by_the_numbers_of_the_gpus() -> None:
     result = gathered((4, 5, 7), ("a", "b", "c"), None, {"NCCL_PROTO": "LL"}, news)
     assert [pair[:2] for pair in result.pairs] == [(4, 7), (5, 7)]
     assert (result.untried, set(result.outcomes)) == (1, {"tuned", "untuned"})
+
+
+NEWER = Gpus(tuple(replace(card, driver="590.1") for card in cards(8).gpus))
+OTHERS = Gpus(tuple(replace(card, uuid=f"{card.uuid}-x") for card in cards(8).gpus))
+
+
+@pytest.mark.parametrize(
+    ("options", "facts", "holds"),
+    [
+        (["environment.NCCL_PROTO=null"], {}, True),
+        ([], {}, False),  # with NCCL_PROTO=LL, which it was not measured with
+        (["environment.NCCL_PROTO=null", "environment.NCCL_P2P_LEVEL=PHB"], {}, False),
+        (["environment.NCCL_PROTO=null", "parallel.tensor=4"], {}, False),
+        (["environment.NCCL_PROTO=null"], {"gpus": NEWER}, False),
+        (["environment.NCCL_PROTO=null"], {"gpus": OTHERS}, False),
+    ],
+)
+def test_a_plan_names_what_was_measured_while_it_holds(
+    options: list[str], facts: dict[str, Any], holds: bool
+) -> None:
+    record = measured({"tuned": FAST, "untuned": SLOW}).record
+    stored = read(
+        {"at": "2026-11-30T15:00:00+00:00", "machine": "m", **json.loads(json.dumps(record.as_json()))}
+    )
+    survey = replace(host(**facts), history=fold([stored]))
+    plan = make_plan("gpu7", KIMI.with_overrides(options), survey, Wishes(patches=()))
+    line = "  measured   2026-11-30, all-reduce over 8 GPUs"
+    assert any(text.startswith(line) for text in summary(plan)) is holds
+    told = plan.as_json()["collective"]
+    assert (told is not None) is holds
+    assert not holds or (told["worth"], told["at"]) == ("keep", "2026-11-30T15:00:00+00:00")

@@ -40,6 +40,7 @@ WRITTEN: list[dict[str, Any]] = [
     {"action": "discard", "folder": "/m", "files": ["a"], "links": {}, "kept": [{"path": "/b", "reason": "r"}]},
     {"action": "consent", "consent": "trust-remote-code", "commit": None, "code": {"a.py": "0f"}},
     {"action": "install", "engine": "vllm==0.16.0", "folder": "/e/vllm-0.16.0", "python": "3.12.3"},
+    {"action": "collective", "uuids": ["GPU-0", "GPU-1"], "driver": "580.95.05", "variables": {"NCCL_PROTO": "LL"}, "worth": "keep", "sentence": "x"},
     {"action": "of_the_future", "count": 3},
 ]  # fmt: skip
 
