@@ -9,9 +9,9 @@ from pydantic import SecretStr
 
 from orchestrator.on_host.secrets.secrets import holds_secret, is_secret, redact
 
-Origin = Literal["default", "playbook", "option", "remedy", "topology"]
-"""Who set something: nobody, the playbook's file, an option of this command, a patch in force or about to be, or we by how the
-host's GPUs are connected."""
+Origin = Literal["default", "playbook", "option", "remedy", "topology", "chosen"]
+"""Who set something: nobody, the playbook's file, an option of this command, a patch in force or about to be, or we, by how the
+host's GPUs are connected or by what suits the model and this kind of card."""
 
 
 @dataclass(frozen=True)

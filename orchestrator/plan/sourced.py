@@ -8,7 +8,12 @@ from typing import Any
 from orchestrator.engines.variable import Origin, Variable
 from orchestrator.plan.nccl import Confirmation
 
-_WHO: dict[Origin, str] = {"playbook": "playbook", "option": "option", "topology": "this host"}
+_WHO: dict[Origin, str] = {
+    "playbook": "playbook",
+    "option": "option",
+    "topology": "this host",
+    "chosen": "usual for these cards",
+}
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Sourced:
     def leave_out(self) -> str | None:
         """The option of the command that leaves it out; None where no single one does."""
         setting = f"--set environment.{self.variable.name}=null"
-        return setting if self.variable.origin in ("playbook", "topology") else None
+        return setting if self.variable.origin in ("playbook", "topology", "chosen") else None
 
     @property
     def sentence(self) -> str:
@@ -34,7 +39,9 @@ class Sourced:
         if judged.confirmed:
             return f"{who or variable.reason}, confirmed here: {judged.fact}"
         says = (
-            f" (its reason: {variable.reason})" if variable.origin == "playbook" and variable.reason else ""
+            f" (its reason: {variable.reason})"
+            if variable.origin in ("playbook", "chosen") and variable.reason
+            else ""
         )
         return f"{who or variable.reason}, not confirmed here: {judged.fact}{says}"
 

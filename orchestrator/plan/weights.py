@@ -30,9 +30,20 @@ def too_large(
     return PreflightRefused(
         "weights_too_large",
         f"{host}: the weights take {fit.weights_gib_per_gpu:.1f} GiB of each GPU, {options.engine} takes "
-        f"{share:.1f} GiB of it ({fit.utilisation:g} of {fit.memory_gib:.1f})",
+        f"{share:.1f} GiB of it ({fit.utilisation:g} of {fit.memory_gib:.1f}){_lighter(playbook, options, room)}",
         **_instead(playbook, survey, options, room),
     )
+
+
+def _lighter(playbook: Playbook, options: Options, room: float) -> str:
+    """The heaviest other form of the same model that these GPUs hold, as a clause."""
+    parts = {
+        name: sizing.weights_gib_per_gpu(size, gpus=options.ranks, replicated_bytes=None)
+        for name, size in playbook.forms.items()
+    }
+    held = {name: part for name, part in parts.items() if part < room}
+    name = max(held, key=held.__getitem__, default=None)
+    return "" if name is None else f"; the playbook {name} takes {held[name]:.1f} GiB"
 
 
 def _instead(playbook: Playbook, survey: Survey, options: Options, room: float) -> dict[str, str]:

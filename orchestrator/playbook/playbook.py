@@ -76,12 +76,20 @@ class Playbook(Shape):
     """The file that it was read from."""
     _options: frozenset[tuple[str, ...]] = PrivateAttr(frozenset())
     """The keys that options of this command set."""
+    _chosen: frozenset[tuple[str, ...]] = PrivateAttr(frozenset())
+    """Those that were left open, and chosen for the host."""
     _instance: str | None = PrivateAttr(None)
+    _forms: Mapping[str, int] = PrivateAttr({})
 
     @property
     def instance(self) -> str:
         """The name of the deployment: under it a host keeps state, lock and journal. The playbook's own, unless told."""
         return self._instance or self.name
+
+    @property
+    def forms(self) -> Mapping[str, int]:
+        """Every playbook of its file by name with what its weights take, in bytes, where that is known."""
+        return self._forms
 
     @property
     def served_name(self) -> str:
@@ -107,6 +115,8 @@ class Playbook(Shape):
         """Who set a key: "default" where neither the file nor an option of this command did."""
         if any(key[: len(path)] == path for path in self._options):
             return "option"
+        if any(key[: len(path)] == path for path in self._chosen):
+            return "chosen"
         place: Any = self
         for part in key:
             stated = place if isinstance(place, Mapping) else getattr(place, "model_fields_set", ())
@@ -129,13 +139,15 @@ class Playbook(Shape):
         return moved
 
     def completed(self, values: Mapping[tuple[str, ...], Any]) -> Playbook:
-        """The playbook with these values by their keys, but for those that options of this command set."""
+        """The playbook with these values, which were chosen, by their keys, but for those that options of this command set."""
         wanted = [
             Override("", key, value, "") for key, value in values.items() if self.origin(*key) != "option"
         ]
         whole = Playbook.model_validate(apply_overrides(self.model_dump(exclude_unset=True), wanted))
         whole._options = self._options
+        whole._chosen = self._chosen.union(item.path for item in wanted)
         whole._instance = self._instance
+        whole._forms = self._forms
         return whole
 
     def with_overrides(
@@ -173,7 +185,9 @@ class Playbook(Shape):
         )
         changed = Playbook.model_validate(data)
         changed._options = self._options.union(item.path for item in overrides)
+        changed._chosen = self._chosen
         changed._instance = self._instance
+        changed._forms = self._forms
         return changed
 
     def _superseded(self, overrides: Sequence[Override]) -> list[Override]:
@@ -218,18 +232,19 @@ def _keys_beside(location: tuple[int | str, ...]) -> list[str]:
 
 def load(path: Path) -> Playbook:
     """Read a playbook; its name is the file's name. UsageError("invalid_playbook") says file, line and key."""
-    return _named(path, _read(path), path.stem)
+    return with_variants(path)[0]
 
 
 def with_variants(path: Path) -> tuple[Playbook, ...]:
     """Every playbook of a file: its own, and one for each variant. Raises as `load` does."""
-    file = _read(path)
-    others = (_named(path, file.variant(name), f"{path.stem}-{name}") for name in file.variants)
-    return (_named(path, file, path.stem), *others)
-
-
-def _read(path: Path) -> PlaybookFile:
-    return load_model(path, PlaybookFile, code="invalid_playbook")
+    file = load_model(path, PlaybookFile, code="invalid_playbook")
+    others = {f"{path.stem}-{name}": file.variant(name) for name in file.variants}
+    forms = {path.stem: file, **others}
+    weights = {name: size for name, form in forms.items() if (size := form.figures.weights_bytes)}
+    playbooks = tuple(_named(path, form, name) for name, form in forms.items())
+    for playbook in playbooks:
+        playbook._forms = weights
+    return playbooks
 
 
 def _named(path: Path, file: PlaybookFile, name: str) -> Playbook:

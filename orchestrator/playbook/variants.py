@@ -12,6 +12,7 @@ from orchestrator.engines.options import OptionValue
 from orchestrator.playbook.parts import (
     CheckpointSettings,
     Citation,
+    ContextLength,
     Count,
     EngineSettings,
     Figures,
@@ -31,7 +32,7 @@ class Variant(PlaybookPart):
     checkpoint: CheckpointSettings = CheckpointSettings()
     engine: EngineSettings = EngineSettings()
     parallel: Parallel = Parallel()
-    context: Count | None = None
+    context: ContextLength | None = None
     arguments: dict[str, OptionValue] = Field({})
     environment: dict[str, Setting] = Field({})
     needs: Needs = Needs()

@@ -174,3 +174,29 @@ def test_a_wrong_card_or_file_is_a_usage_error_with_what_is_near(
     for name in ("nowhere.json", "other.json"):
         assert run(["plan", "kimi-k2.5", "--facts", str(tmp_path / name)]) == 2
         assert "deploy doctor --host HOST --save FILE" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_variant_of_a_playbook_that_leaves_the_host_open(capsys: pytest.CaptureFixture[str]) -> None:
+    told = plan(capsys, "plan", "glm-4.7-fp8", "--gpu", "8xRTX PRO 6000", "--vllm", "0.24.0")
+    assert (told["playbook"], told["fit"]["verdict"]) == ("glm-4.7-fp8", "fits")
+    assert {"parallel.tensor", "context", "arguments.tool-call-parser"} <= {
+        item["key"] for item in told["choices"]
+    }
+    origins = {item["name"]: item["origin"] for item in told["options"]}
+    assert (origins["tensor-parallel-size"], origins["port"]) == ("chosen", "default")
+    (level,) = (item for item in told["environment"] if item["name"] == "NCCL_P2P_LEVEL")
+    assert (level["origin"], level["confirmed"]) == ("chosen", False)
+    assert level["leave_out"] == "--set environment.NCCL_P2P_LEVEL=null"
+    assert "--tensor-parallel-size" in told["command"]
+    left = plan(
+        capsys,
+        "plan",
+        "glm-4.7-fp8",
+        "--gpu",
+        "8xRTX PRO 6000",
+        "--vllm",
+        "0.24.0",
+        "--set",
+        "environment.NCCL_P2P_LEVEL=null",
+    )
+    assert "NCCL_P2P_LEVEL" not in {item["name"] for item in left["environment"]}

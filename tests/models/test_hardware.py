@@ -73,6 +73,14 @@ def test_what_a_playbook_or_an_option_says_stays() -> None:
     assert playbook.environment["NCCL_P2P_DISABLE"].plain == "0"
 
 
+def test_what_was_chosen_is_neither_the_playbooks_nor_an_options() -> None:
+    asked = OPEN.with_overrides(["context=8192"])
+    playbook = launched(asked, host("8xRTX 5090"))
+    keys = ("model.repository", "context", "parallel.tensor", "environment.NCCL_P2P_DISABLE", "port")
+    origins = [playbook.origin(*key.split(".")) for key in keys]
+    assert origins == ["playbook", "option", "chosen", "chosen", "default"]
+
+
 def test_how_the_cards_are_linked_is_left_to_a_host_that_was_asked() -> None:
     survey = knowing(host("8xRTX PRO 6000"), **{TOPOLOGY.name: SOCKETS})
     profile = profile_of(survey, FOLDERS)

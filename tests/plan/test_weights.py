@@ -83,3 +83,10 @@ def test_an_engine_on_the_cpu_takes_no_card() -> None:
 
 def test_what_is_not_known_is_not_refused() -> None:
     assert codes(plan("8xL40S", "0.20.0", "figures={}")) == []
+
+
+def test_the_heaviest_form_that_would_go_is_named() -> None:
+    glm = playbooks.find("glm-4.7", [shipped("playbooks")]).with_overrides(("parallel.tensor=8",))
+    survey = supposed.of_cards(glm, named("8xH100"))
+    (refusal,) = make_plan("gpu7", glm, survey, Wishes(engine_version="0.24.0")).refusals
+    assert refusal.message.endswith("; the playbook glm-4.7-fp8 takes 42.7 GiB")
