@@ -85,8 +85,8 @@ def test_the_playbook_that_is_written_comes_to_the_same(
     assert model("init", "MODEL", "--output", str(file), *asked).code == 0
     by_id = planned(model("plan", "MODEL", "--json", *asked))
     by_file = planned(model.deploy("plan", str(file), "--json"))
-    # what is known of the files before they are there is the repository's: a playbook has figures at most
-    same = ("name", "command", "engine")
+    # before they are there, what the files say is known by the playbook's figures
+    same = ("name", "command", "engine", "fit")
     assert {key: by_id[key] for key in same} == {key: by_file[key] for key in same}
     text = file.read_text()
     assert text.startswith(f"# {REPOSITORY} at ")

@@ -45,11 +45,14 @@ def init(
         )
 
     def work(reading: Reading) -> int:
+        from orchestrator.models.choose import foreseen
+        from orchestrator.models.figures import figured
         from orchestrator.models.written import as_yaml
 
         plan, published = reading.plan(), reading.job.published
         assert published is not None  # a verb with limits asks the Hub
-        text = as_yaml(plan.playbook, plan.choices, published, reading.job.host.name)
+        whole = figured(plan.playbook, foreseen(plan.survey, published).checkpoint, plan.version)
+        text = as_yaml(whole, plan.choices, published, reading.job.host.name)
         path = output or Path(f"{plan.playbook.name}.yaml")
         if path == Path("-"):
             click.echo(text, nl=False)

@@ -22,7 +22,7 @@ def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published,
 
     yaml = YAML()
     yaml.indent(mapping=2, sequence=4, offset=2)
-    yaml.width = 4096
+    yaml.width = _COLUMNS
     chosen = tuple(choices)
     text = io.StringIO()
     yaml.dump(_with_comments(_data(playbook), chosen), text)
@@ -50,11 +50,22 @@ def _with_comments(data: dict[str, Any], choices: tuple[Choice, ...], *above: st
     commented = CommentedMap()
     for key, value in data.items():
         inner = isinstance(value, dict) and not any(choice.key == (*above, key) for choice in choices)
-        commented[key] = _with_comments(value, choices, *above, key) if inner else value
+        commented[key] = _with_comments(value, choices, *above, key) if inner else _flowing(value)
     for key in data:
         if comment := "\n".join(_words(choice) for choice in choices if choice.key == (*above, key)):
             commented.yaml_set_comment_before_after_key(key, before=_folded(comment), indent=2 * len(above))
     return commented
+
+
+def _flowing(value: Any) -> Any:
+    """A list in few lines: that of a model's layers has one item a layer."""
+    from ruamel.yaml.comments import CommentedSeq
+
+    if not isinstance(value, list):
+        return value
+    items = CommentedSeq(value)
+    items.fa.set_flow_style()
+    return items
 
 
 def _words(choice: Choice) -> str:
