@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,6 +67,37 @@ def test_one_command_brings_it_up_and_the_others_know_it(model: Model) -> None:
     model.case.hub.requests.clear()
     assert model("stop", "MODEL").code == 0
     assert model.case.hub.requests == []  # what runs is found and ended without the Hub
+
+
+def test_a_folder_of_the_host_is_all_that_it_takes(model: Model, repositories: Path, tmp_path: Path) -> None:
+    """The whole life of a model that lies on the host, and not a word to the Hub."""
+    folder = tmp_path / "Tiny MLA"
+    shutil.copytree(repositories / REPOSITORY, folder)
+    model.case.hub.requests.clear()
+    here = ("--model-dir", str(folder))
+    up = model("--json", *here)
+    assert up.code == 0, up.err
+    (plan,) = up.of("plan")
+    assert plan["name"].startswith("tiny-mla-")
+    assert {"parallel.tensor", "context"} <= {choice["key"] for choice in plan["choices"]}
+    assert [step["name"] for step in plan["steps"]][:2] == ["verify", "patch"]
+    (result,) = up.of("result")
+    assert (result["model"], result["context"]) == ("Tiny-MLA", 512)
+    assert f"--model-dir '{folder}'" in result["text"]
+    assert "healthy" in model("status", *here).out
+    file = tmp_path / "tiny.yaml"
+    assert model("init", *here, "--output", str(file)).code == 0
+    by_file = planned(model.deploy("plan", str(file), "--json", "--name", plan["name"]))
+    assert by_file["command"] == plan["command"]
+    assert model("stop", *here).code == 0
+    assert model.case.hub.requests == []
+
+
+def test_a_folder_that_holds_no_model_is_refused(model: Model, tmp_path: Path) -> None:
+    left = model("--model-dir", str(tmp_path))
+    assert left.code == 4
+    assert "has no config.json" in " ".join(left.err.split())
+    assert model("status").code == 2  # neither a playbook nor a folder
 
 
 def test_the_patch_is_foreseen_before_the_first_byte(model: Model, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def init(
     options: SharedOptions, gpu: str | None, facts: str | None, output: Path | None, **wishes: Any
 ) -> int:
-    """Write the playbook by which a model of the Hub would be launched on a host.
+    """Write the playbook by which a model of the Hub, or of a folder (--model-dir), would be launched on a host.
 
     Each value that was chosen has its reason beside it. The file is yours from then on: deploy it by its path, or
     put it into ~/.config/deploy/playbooks. Needs no host where --gpu names the cards, or --facts a file.
@@ -33,7 +33,7 @@ def init(
     from orchestrator.cli.offline import looking
     from orchestrator.models.identity import is_model
 
-    if not is_model(options.playbook):
+    if options.playbook and not is_model(options.playbook):
         raise UsageError(
             "not_a_model",
             f"{options.playbook[:80]!r} is no model of the Hub; allowed: ORGANISATION/NAME",
@@ -50,8 +50,8 @@ def init(
         from orchestrator.models.written import as_yaml
 
         plan, published = reading.plan(), reading.job.published
-        assert published is not None  # a verb with limits asks the Hub
-        whole = figured(plan.playbook, foreseen(plan.survey, published).checkpoint, plan.version)
+        survey = foreseen(plan.survey, published) if published else plan.survey
+        whole = figured(plan.playbook, survey.checkpoint, plan.version)
         text = as_yaml(whole, plan.choices, published, reading.job.host.name)
         path = output or Path(f"{plan.playbook.name}.yaml")
         if path == Path("-"):

@@ -60,6 +60,11 @@ def _without_a_host(
     from orchestrator.loop.supposed import Supposed
     from orchestrator.report.choose import display
 
+    if not options.playbook:
+        from orchestrator.base.errors import UsageError
+
+        message = "what is in a folder its host alone can tell; allowed: --host HOST, or a playbook or model"
+        raise UsageError("invalid_option", message, verb="plan")
     playbook, published = launched_by(options)
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=False))

@@ -19,6 +19,7 @@ class SharedOptions:
     """What every verb that talks to a host was given."""
 
     playbook: str
+    """Its name or file, or the id of a model; "" where `model_dir` alone says what is deployed."""
     hosts: tuple[str, ...]
     playbooks: tuple[Path, ...]
     patches: tuple[Path, ...]
@@ -35,7 +36,7 @@ class SharedOptions:
 
 
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
-PLAYBOOK = click.argument("playbook", shell_complete=complete.playbooks)
+PLAYBOOK = click.argument("playbook", default="", shell_complete=complete.playbooks)
 _HOST = functools.partial(
     click.option, "--host", "hosts", multiple=True, metavar="HOST", shell_complete=complete.hosts,
     help="alias, user@host:port, or local; several times = side by side",
@@ -62,7 +63,7 @@ SHARED = (
     ),
     click.option("--engine-arg", "engine_args", multiple=True, metavar="ARG", help="one more argument for the engine"),
     click.option("--env", multiple=True, metavar="NAME=VALUE", help="one more environment variable"),
-    click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host"),
+    click.option("--model-dir", metavar="DIR", help="the checkpoint's folder on the host; no PLAYBOOK is needed then"),
     click.option(
         "--name", metavar="NAME", callback=values.name,
         help="the deployment's name on the host, instead of the playbook's: several live side by side",
@@ -115,6 +116,9 @@ def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..
         names = SharedOptions.__dataclass_fields__
         if (gpus := given.pop("gpus")) is not None:
             given["settings"] = (*given["settings"], f"parallel.tensor={gpus}")
+        if not given["playbook"] and given["model_dir"] is None:
+            context = click.get_current_context()
+            raise click.MissingParameter(ctx=context, param_hint="'PLAYBOOK'", param_type="argument")
         shared = {name: given.pop(name) for name in names}
         return verb(SharedOptions(**shared), **given)
 

@@ -115,11 +115,14 @@ def find_playbook(options: SharedOptions) -> Playbook:
     """
     from orchestrator.base.data_folders import data_folders
     from orchestrator.cli.main import COMMANDS
-    from orchestrator.models.identity import deployment_of, is_model
+    from orchestrator.models.identity import deployment_in, deployment_of, is_model
     from orchestrator.playbook import playbook as playbooks
 
     try:
-        if is_model(options.playbook):
+        if not options.playbook:
+            here = options.hosts == ("local",)
+            written = deployment_in(folder_of(options.model_dir or "", local=here))
+        elif is_model(options.playbook):
             written = deployment_of(options.playbook)
         else:
             written = playbooks.find(options.playbook, data_folders("playbooks", options.playbooks))
@@ -152,13 +155,14 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     from orchestrator.models.identity import is_model
 
     playbook = find_playbook(options)
-    if not is_model(options.playbook):
+    repository = playbook.model.repository
+    if not is_model(options.playbook) or repository is None:
         return playbook, None
 
     from orchestrator.models import hub
 
     given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
-    published = hub.read(playbook.model.repository, playbook.model.revision, {**os.environ, **given})
+    published = hub.read(repository, playbook.model.revision, {**os.environ, **given})
 
     from orchestrator.models.choose import (
         before_any_host,
@@ -171,7 +175,9 @@ def _asked_about(options: SharedOptions) -> tuple[str, str]:
     """What an error knows for its next command: the playbook that can be shown, or where there is none the verb."""
     from orchestrator.models.identity import is_model
 
-    return ("verb", "up") if is_model(options.playbook) else ("playbook", options.playbook)
+    if not options.playbook or is_model(options.playbook):
+        return "verb", "up"
+    return "playbook", options.playbook
 
 
 def _source(playbook: Playbook) -> tuple[object, ...]:

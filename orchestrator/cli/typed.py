@@ -49,7 +49,7 @@ def reaching(host: str, ssh_config: str | None) -> str:
 
 def again(options: SharedOptions, host: str) -> str:
     """Playbook and host with every option that leads to the same ones, for hints such as `deploy stop ...`."""
-    words = [options.playbook, "--host", host]
+    words = [*([options.playbook] if options.playbook else []), "--host", host]
     for name, values in (
         ("--playbooks", options.playbooks),
         ("--patches", options.patches),

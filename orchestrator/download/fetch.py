@@ -40,6 +40,7 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
     """
     playbook = job.playbook
     endpoint = _endpoint(playbook)
+    assert playbook.model.repository is not None  # without one no step fetches
     source = Source(
         playbook=job.name,
         host=job.host.name,

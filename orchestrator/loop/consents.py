@@ -44,7 +44,8 @@ class Consents:
     def _given(self, job: Job, consent: str, why: str) -> bool:
         if job.ask is None:
             return False
-        question = (consent, why, job.name, job.playbook.model.repository, job.playbook.model.revision)
+        model = job.playbook.model
+        question = (consent, why, job.name, model.repository or "", model.revision)
         with self._asking:
             if question not in self._answers:
                 self._answers[question] = job.ask(f"{_need(job, consent, why)}. Give it?")

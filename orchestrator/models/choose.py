@@ -1,4 +1,5 @@
-"""How is a model launched on this host where nobody said it, without a playbook or by one that leaves it open? Pure."""
+"""How is a model launched on this host where nobody said it: one of the Hub or of a folder there, or by a playbook that leaves it
+open? Pure."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def choose(
     wishes: Wishes,
     profile: Profile | None = None,
 ) -> Chosen:
-    """Everything that was not asked for, of a model of the Hub, or of a playbook that leaves it open (`published` is None then).
+    """Everything that was not asked for, of a model of the Hub, or (`published` is None) of a folder or a playbook that leaves it open.
 
     `profile` is what is known of the host's cards. The same model, host and version give the same, whatever is on the disk.
     """
@@ -99,7 +100,10 @@ def choose(
         return _left_open(asked, suited_to(profile, cards, survey))
 
     sized = _left_open(asked, _size(host, asked, model, later, wishes, hardware))
-    repository = (*_files(published), *_code(published)) if published is not None else ()
+    if published is not None:
+        repository = (*_files(published), *_code(model.config, published.document(TOKENIZER)))
+    else:  # a playbook says of its own repository whether code of it is run
+        repository = () if asked.model.repository else (*_code(model.config, {}),)
     choices = (
         *(choice for choice in repository if asked.origin(*choice.key) != "option"),
         *_left_open(asked, _parsers(asked, model, version)),
@@ -129,7 +133,9 @@ def _of_playbook(asked: Playbook, survey: Survey) -> _Model:
     """By its files where they are there, by its figures before."""
     there, figures = survey.checkpoint, asked.figures
     config = document(there.configs[CONFIG]) if CONFIG in there.configs else figures.config
-    return _Model(asked.model.repository, config, there.weights_bytes or figures.weights_bytes)
+    return _Model(
+        asked.model.repository or asked.served_name, config, there.weights_bytes or figures.weights_bytes
+    )
 
 
 def brought(asked: Playbook, survey: Survey) -> Choice:
@@ -148,11 +154,11 @@ def _files(published: Published) -> Iterator[Choice]:
         )
 
 
-def _code(published: Published) -> Iterator[Choice]:
+def _code(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Iterator[Choice]:
     key = ("arguments", TRUST)
-    if "auto_map" in published.document(TOKENIZER):
+    if "auto_map" in tokenizer:
         yield Choice(key, True, "its tokenizer is code in the repository, which the engine would run")
-    elif "auto_map" in published.config:
+    elif "auto_map" in config:
         reason = "its classes are in the repository (auto_map): left out, since engines have their own of most such models"
         yield Choice(key, None, reason, gamble=True)
 

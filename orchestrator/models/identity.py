@@ -1,15 +1,17 @@
-"""Is what a person typed the id of a model, and what is a deployment of it called?"""
+"""Is what a person typed the id of a model, and what is a deployment of it, or of a folder with a model, called?"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from orchestrator.playbook.parts import CheckpointSettings, Model
 from orchestrator.playbook.playbook import Playbook
 
 _LONGEST_NAME = 64
+_CACHED = re.compile(r"/models--(?:[^/]*--)?(?P<name>[^/]+)/snapshots/[0-9a-f]+/*$")
+"""A folder of the Hub's own cache: its last name is a commit."""
 _ID = re.compile(r"[A-Za-z0-9][\w.-]*/(?!.*(?:--|\.\.))[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
@@ -28,6 +30,22 @@ def deployment_of(repository: str) -> Playbook:
         choose=True,
         model=Model(repository=repository, served_name=name),
         checkpoint=CheckpointSettings(folder=f"~/models/{repository}"),
+    )
+
+
+def deployment_in(folder: str) -> Playbook:
+    """The same of a model by its folder on a host alone, an absolute path or one from the home folder (`~/`)."""
+    path = PurePosixPath(folder)
+    kept = _CACHED.search(folder)
+    named = (
+        re.sub(r"[^\w.-]+", "-", kept["name"] if kept else path.name, flags=re.ASCII).strip("-._") or "model"
+    )
+    mark = hashlib.sha256(str(path).encode()).hexdigest()[:8]
+    return Playbook(
+        name=f"{named[: _LONGEST_NAME - 9].rstrip('-._').lower()}-{mark}",
+        choose=True,
+        model=Model(repository=None, served_name=named),
+        checkpoint=CheckpointSettings(folder=folder),
     )
 
 

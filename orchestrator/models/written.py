@@ -16,7 +16,7 @@ from orchestrator.playbook.playbook import Playbook
 _COLUMNS = 100
 
 
-def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published, host: str) -> str:
+def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published | None, host: str) -> str:
     """The file: planned by its name it comes to the same. Secrets of the command line are left out."""
     from ruamel.yaml import YAML
 
@@ -27,9 +27,11 @@ def as_yaml(playbook: Playbook, choices: Iterable[Choice], published: Published,
     text = io.StringIO()
     yaml.dump(_with_comments(_data(playbook), chosen), text)
     left_out = [f"{choice.name} is left out: {_words(choice)}" for choice in chosen if choice.value is None]
-    head = "\n".join(
-        (f"{published.repository} at {published.commit}, as it was chosen for {host}.", *left_out)
+    model = f"{published.repository} at {published.commit}" if published else f"What is in {playbook.folder}"
+    nothing = (
+        () if published else ("Its files are there already: no repository is named, and nothing is fetched.",)
     )
+    head = "\n".join((f"{model}, as it was chosen for {host}.", *nothing, *left_out))
     return f"{textwrap.indent(_folded(head), '# ')}\n\n{text.getvalue()}"
 
 

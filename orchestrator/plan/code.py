@@ -29,7 +29,7 @@ def present(playbook: Playbook, survey: Survey) -> Trusted:
     fetched = manifest is not None and manifest.repository == playbook.model.repository
     commit = manifest.commit if manifest is not None and fetched else None
     return Trusted(
-        playbook.model.repository,
+        playbook.model.repository or "",
         playbook.model.revision,
         commit or None,
         dict(survey.checkpoint.code.files),
@@ -65,7 +65,7 @@ def strangeness(playbook: Playbook, survey: Survey, options: Options, *, other_f
         return ""
     earlier = [trusted for trusted in survey.history.trusted if _source(trusted) == _source(now)]
     if earlier:
-        return f"{now.repository} is not what it was when it was trusted: {_difference(earlier[-1], now)}"
+        return f"{now.repository or checkpoint.folder} is not what it was when it was trusted: {_difference(earlier[-1], now)}"
     return _origin(playbook, survey, now, other_folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -10,6 +11,7 @@ from packaging.version import Version
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.source import Unknown
+from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import on_cpu
@@ -31,7 +33,19 @@ def refusals(host: str, playbook: Playbook, survey: Survey, version: str | None)
         *_engine(host, playbook, survey, version),
         *_gpus(host, playbook, survey),
         *_port(host, playbook, survey),
+        *_files(host, playbook, survey),
     )
+
+
+def _files(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
+    """Where nothing is fetched: that there is a model in the folder."""
+    there = survey.checkpoint
+    if playbook.model.repository is not None or survey.supposed or CONFIG in there.configs or there.unusable:
+        return []
+    lacks = f"has no {CONFIG}" if there.exists else "is not there"
+    reason = f"{host}: {there.folder} {lacks}, and no repository is named from which it could be fetched"
+    look = f"ls -l {shlex.quote(there.folder)}  # on {host}"
+    return [PreflightRefused("no_checkpoint", reason, next_command=look)]
 
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:

@@ -77,10 +77,16 @@ class PlaybookPart(BaseModel):
 class Model(PlaybookPart):
     """Which files of the Hub, and under which name they are served."""
 
-    repository: Annotated[
-        str,
-        _matching(r"([A-Za-z0-9][\w.-]*/)?(?!.*(--|\.\.))[A-Za-z0-9][\w.-]*", "ORGANISATION/NAME of the Hub"),
-    ]
+    repository: (
+        Annotated[
+            str,
+            _matching(
+                r"([A-Za-z0-9][\w.-]*/)?(?!.*(--|\.\.))[A-Za-z0-9][\w.-]*", "ORGANISATION/NAME of the Hub"
+            ),
+        ]
+        | None
+    )
+    """None: the files are in the checkpoint's folder already, and nothing is fetched."""
     revision: Annotated[str, _matching(r"(?!.*\.\.)[A-Za-z0-9][\w./-]*", "a branch, tag or commit")] = "main"
     served_name: Annotated[str, _matching(r"[A-Za-z0-9][\w.:/@-]*", "letters, digits and ._:/@-")] | None = (
         None

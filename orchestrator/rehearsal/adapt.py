@@ -62,6 +62,7 @@ def as_file(playbook: Playbook) -> str:
 def _place(playbook: Playbook, port: int, endpoint: str) -> dict[str, Any]:
     folder = playbook.folder if playbook.folder.startswith("~/") else f"~/models/{playbook.name}"
     return {
+        "model.repository": playbook.model.repository or f"rehearsal/{playbook.name}",
         "checkpoint.folder": folder,
         "listen": "127.0.0.1",
         "port": port,

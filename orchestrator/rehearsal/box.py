@@ -110,6 +110,7 @@ class Box:
     @property
     def repository(self) -> Path:
         """What the Hub serves as the playbook's repository."""
+        assert self.playbook.model.repository is not None  # `adapt` names one
         return self.hub.repositories / self.playbook.model.repository
 
     @property

@@ -71,6 +71,9 @@ def choose(
         )
         if not change.changes_something or _was_tried(change, survey):
             continue
+        if change.redownloads and plan.playbook.model.repository is None:
+            reason = "files would have to be fetched again, and the playbook names no repository"
+            continue
         if change.redownloads and downloads:
             reason = f"files have to be fetched again, which {downloads} does"
             continue

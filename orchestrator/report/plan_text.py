@@ -93,7 +93,7 @@ def _download(plan: Plan) -> str:
     count = checkpoint.shards or figures.shards
     shards = f"{count} shards" if count else "the checkpoint"
     amount = f", {decimal(size)}" if size else ""
-    if checkpoint.missing == 0:
+    if checkpoint.missing == 0 or plan.playbook.model.repository is None:
         return f"nothing: {shards}{amount} in {checkpoint.folder}"
     part = f"{checkpoint.missing} of " if checkpoint.missing and count else ""
     free = "" if checkpoint.free_bytes is None else f"; {decimal(checkpoint.free_bytes)} free"

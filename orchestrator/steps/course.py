@@ -160,7 +160,9 @@ def unanswered(job: Job, plan: Plan) -> bool:
 
 
 def _checkpoint(plan: Plan, goal: Goal, *, fetched: bool) -> Iterator[Step]:
-    if fetched:
+    if plan.playbook.model.repository is None:
+        yield VerifyStep(plan, "refuse")
+    elif fetched:
         yield VerifyStep(plan, "fetched")
     elif goal in ("up", "fetch"):
         yield Download(plan)

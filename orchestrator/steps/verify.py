@@ -42,7 +42,7 @@ class VerifyStep(Step):
         raise broken(job, survey, verdict, next_command=self._next(work, verdict.bad[0].file))
 
     def _next(self, work: Work, name: str) -> str | None:
-        if self.broken == "refuse":
+        if self.broken == "refuse" and self.plan.playbook.model.repository is not None:
             return None
         path = f"{self.plan.folder}/{name if name.isprintable() else ''}"
         return f"ls -l {shlex.quote(path)}  # on {work.job.host.name}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.models.identity import deployment_of, is_model
+from orchestrator.models.identity import deployment_in, deployment_of, is_model
 
 
 @pytest.mark.parametrize("word", ["Qwen/Qwen3-8B", "deploy-tests/tiny-mla", "nvidia/Kimi-K2.5-NVFP4", "a/b"])
@@ -48,3 +48,26 @@ def test_two_models_are_never_one_deployment() -> None:
     assert made[0].name == "a--model"
     assert made[2].served_name == "Model-2"
     assert (made[0].listen, made[0].consents) == ("127.0.0.1", ())
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "served"),
+    [
+        ("/data/Qwen3-8B", "qwen3-8b-", "Qwen3-8B"),
+        ("/data/Qwen3-8B/", "qwen3-8b-", "Qwen3-8B"),
+        ("~/odd name (2)", "odd-name-2-", "odd-name-2"),
+        ("/", "model-", "model"),
+        (f"~/{'m' * 80}", f"{'m' * 55}-", "m" * 80),
+        ("/c/models--Qwen--Qwen3-8B/snapshots/0f1e", "qwen3-8b-", "Qwen3-8B"),
+    ],
+)
+def test_a_folder_gives_its_name(folder: str, name: str, served: str) -> None:
+    playbook = deployment_in(folder)
+    assert playbook.name[:-8] == name
+    assert (playbook.served_name, playbook.folder) == (served, folder)
+    assert (playbook.choose, playbook.model.repository) == (True, None)
+
+
+def test_two_folders_of_one_name_are_two_deployments() -> None:
+    assert deployment_in("/a/m").name != deployment_in("/b/m").name
+    assert deployment_in("/a/m").name == deployment_in("/a/m/").name
