@@ -22,7 +22,7 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
     """Diagnose the last launch, patch, clean and relaunch; never downloads."""
     from orchestrator.cli.diff import show_differences
     from orchestrator.cli.plan import show_plan
-    from orchestrator.cli.session import on_each_host
+    from orchestrator.cli.session import by_the_host, on_each_host
 
     def work(deployment: Deployment) -> int:
         if dry_run:
@@ -42,7 +42,7 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
             deployment.reading.job.report.emit("note", _nothing(deployment.reading.job), changed=False)
         return 0
 
-    return on_each_host(options, work, **wishes)
+    return on_each_host(options, work, source=by_the_host, **wishes)
 
 
 def _nothing(job: Job) -> str:

@@ -16,7 +16,7 @@ from orchestrator.cli.options import SharedOptions, acting_options, repairing_op
 def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     """Stop what runs, orphans included, then launch again by the playbook as it is now."""
     from orchestrator.cli.plan import show_plan
-    from orchestrator.cli.session import on_each_host
+    from orchestrator.cli.session import by_the_host, on_each_host
     from orchestrator.cli.stop import would_stop
     from orchestrator.loop.deployment import Deployment
 
@@ -28,4 +28,4 @@ def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
         deployment.restart()
         return 0
 
-    return on_each_host(options, work, **wishes)
+    return on_each_host(options, work, source=by_the_host, **wishes)

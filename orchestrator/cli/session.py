@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from orchestrator.playbook.playbook import Playbook
 
 Verb = Callable[["Deployment"], "int | None"]
+Source = Callable[[SharedOptions], "tuple[Playbook, Published | None]"]
+"""From where it is known what would be launched: the playbook, and what the Hub says of a model without one."""
 
 CONNECT_SECONDS = 30.0
 """Three times the ten seconds that `open_host` gives to each of connecting, keys and authentication of a hop."""
@@ -44,13 +46,15 @@ def on_each_host(
     consents: tuple[str, ...] = (),
     yes: bool = False,
     report_to: TextIO | None = None,
+    source: Source | None = None,
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
-    `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host.
-    What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
+    `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host, unless
+    another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
-    playbook, published = (find_playbook(options), None) if limits is None else launched_by(options)
+    source = source or (by_the_host if limits is None else launched_by)
+    playbook, published = source(options)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
@@ -169,6 +173,23 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     )  # all of planning, which a wrong id does not wait for
 
     return before_any_host(playbook, published), published
+
+
+def by_the_host(options: SharedOptions) -> tuple[Playbook, None]:
+    """For what is there already: of a model without a playbook the files on the host say enough, and the Hub is not asked."""
+    return find_playbook(options), None
+
+
+def by_either(options: SharedOptions) -> tuple[Playbook, Published | None]:
+    """For what may be there already: where the Hub does not answer the files on the host have to do."""
+    from orchestrator.base.errors import CheckpointError
+
+    try:
+        return launched_by(options)
+    except CheckpointError as error:
+        if error.code != "hub_unread":
+            raise
+        return by_the_host(options)
 
 
 def _asked_about(options: SharedOptions) -> tuple[str, str]:

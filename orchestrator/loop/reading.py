@@ -266,6 +266,8 @@ class Reading:
         asked, host = self.job.playbook, self.job.host.name
         if not asked.choose:
             return Chosen(asked, ())
+        if self.job.published is None and asked.source is None and asked.model.repository:
+            self.require_config(survey)  # nothing else says what it is
         profile = profile_of(survey, data_folders("profiles"))
         chosen = choose(host, asked, self.job.published, survey, self.job.wishes, profile)
         return replace(chosen, choices=(*self._brought, *chosen.choices))

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.checkpoint import architecture
+from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.consents import TRUST
 from orchestrator.engines.sizing import Fit
 from orchestrator.models.hardware import suited_to
@@ -102,8 +103,8 @@ def choose(
     sized = _left_open(asked, _size(host, asked, model, later, wishes, hardware))
     if published is not None:
         repository = (*_files(published), *_code(model.config, published.document(TOKENIZER)))
-    else:  # a playbook says of its own repository whether code of it is run
-        repository = () if asked.model.repository else (*_code(model.config, {}),)
+    else:  # a playbook's file says by itself whether code is run
+        repository = () if asked.source else (*_code_there(model.config, survey),)
     choices = (
         *(choice for choice in repository if asked.origin(*choice.key) != "option"),
         *_left_open(asked, _parsers(asked, model, version)),
@@ -161,6 +162,15 @@ def _code(config: Mapping[str, Any], tokenizer: Mapping[str, Any]) -> Iterator[C
     elif "auto_map" in config:
         reason = "its classes are in the repository (auto_map): left out, since engines have their own of most such models"
         yield Choice(key, None, reason, gamble=True)
+
+
+def _code_there(config: Mapping[str, Any], survey: Survey) -> Iterator[Choice]:
+    """Of the tokenizer, which is not read there, the last launch tells."""
+    command = (survey.observed.command or {}).get("argv") or ()
+    if TRUST.replace("-", "_") in arguments_of(tuple(command)):
+        yield Choice(("arguments", TRUST), True, "the last launch here ran code of the repository")
+    else:
+        yield from _code(config, {})
 
 
 def _parsers(asked: Playbook, model: _Model, version: str | None) -> Iterator[Choice]:

@@ -157,6 +157,19 @@ def test_a_tokenizer_that_is_code_needs_the_consent() -> None:
     assert make_plan("gpu7", playbook, survey, Wishes()).missing_consents == (TRUST,)
 
 
+@pytest.mark.parametrize(("argv", "trusts"), [(["--trust-remote-code"], True), (["--seed", "1"], None)])
+def test_code_that_the_last_launch_ran_is_run_again_where_the_hub_is_not_asked(
+    argv: list[str], trusts: bool | None
+) -> None:
+    ran = replace(surveys.NEVER_LAUNCHED, command={"argv": ["python3", "-m", "x", *argv]})
+    survey = surveys.survey(
+        checkpoint=replace(surveys.WHOLE, configs=published(SMALL, 1).configs), observed=ran
+    )
+    choice = choose("gpu7", deployment_of(SMALL), None, survey, Wishes(patches=PATCHES))
+    assert choice.playbook.arguments.get(TRUST) is trusts
+    assert choice.playbook.arguments["tool-call-parser"] == "hermes"
+
+
 @pytest.mark.parametrize(
     "model_type", ["x\x1b[2J\n- y: 1", "\u2028port: 9", "m" * 10_000, 7, None, ["llama"]]
 )
