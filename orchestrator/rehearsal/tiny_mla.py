@@ -14,7 +14,7 @@ from random import Random
 
 from orchestrator.rehearsal.shard_file import Tensors, write_shards
 
-LAYERS, HIDDEN, VOCABULARY, HEADS = 2, 128, 320, 4
+LAYERS, HIDDEN, VOCABULARY, HEADS = 2, 128, 320, 8
 KV_RANK, ROPE, NOPE, VALUE, Q_RANK = 512, 64, 128, 128, 64
 DENSE, EXPERT, EXPERTS = 256, 64, 4
 WORDS = "the model host engine launch shard token cache server deploy answer number memory port log"
