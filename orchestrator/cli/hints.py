@@ -87,6 +87,7 @@ AFTER: Forms = {
     "config_missing": "deploy {asked}",
     "config_shape": ("deploy {asked} --engine-arg {argument}", "deploy {asked}"),
     "hub_not_found": "deploy show {playbook}",
+    "hub_token_withheld": "{command} --consent {consent}",
     "permission": "deploy {asked} --model-dir DIR",
     "checkpoint_folder": "deploy {asked} --model-dir DIR",
     "foreign_files": "deploy {asked} --model-dir DIR",

@@ -65,7 +65,7 @@ def _without_a_host(
 
         message = "what is in a folder its host alone can tell; allowed: --host HOST, or a playbook or model"
         raise UsageError("invalid_option", message, verb="plan")
-    playbook, published = launched_by(options)
+    playbook, published = launched_by(options, wishes.get("consents", ()))
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=False))
     name, survey = _supposed(playbook, gpu, facts)

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from orchestrator.playbook.playbook import Playbook
 
 Verb = Callable[["Deployment"], "int | None"]
-Source = Callable[[SharedOptions], "tuple[Playbook, Published | None]"]
-"""From where it is known what would be launched: the playbook, and what the Hub says of a model without one."""
+Sourcing = Callable[[SharedOptions, tuple[str, ...]], "tuple[Playbook, Published | None]"]
+"""From where it is known what would be launched, by a command with these consents: the playbook, and what the Hub says of a
+model without one."""
 
 CONNECT_SECONDS = 30.0
 """Three times the ten seconds that `open_host` gives to each of connecting, keys and authentication of a hop."""
@@ -46,7 +47,7 @@ def on_each_host(
     consents: tuple[str, ...] = (),
     yes: bool = False,
     report_to: TextIO | None = None,
-    source: Source | None = None,
+    source: Sourcing | None = None,
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
@@ -54,7 +55,7 @@ def on_each_host(
     another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
     source = source or (by_the_host if limits is None else launched_by)
-    playbook, published = source(options)
+    playbook, published = source(options, consents)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
@@ -153,7 +154,7 @@ def find_playbook(options: SharedOptions) -> Playbook:
     return playbook
 
 
-def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
+def launched_by(options: SharedOptions, consents: tuple[str, ...]) -> tuple[Playbook, Published | None]:
     """What a launch is planned from: the playbook, or a model without one and what the Hub, or the mirror that this command
     names, says of it."""
     from orchestrator.models.identity import is_model
@@ -166,7 +167,12 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     from orchestrator.models import hub
 
     given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
-    published = hub.read(repository, playbook.model.revision, {**os.environ, **given})
+    published = hub.read(
+        repository,
+        playbook.model.revision,
+        {**os.environ, **given},
+        token_consent="token-to-endpoint" in consents,
+    )
 
     from orchestrator.models.choose import (
         before_any_host,
@@ -175,21 +181,21 @@ def launched_by(options: SharedOptions) -> tuple[Playbook, Published | None]:
     return before_any_host(playbook, published), published
 
 
-def by_the_host(options: SharedOptions) -> tuple[Playbook, None]:
+def by_the_host(options: SharedOptions, _consents: tuple[str, ...]) -> tuple[Playbook, None]:
     """For what is there already: of a model without a playbook the files on the host say enough, and the Hub is not asked."""
     return find_playbook(options), None
 
 
-def by_either(options: SharedOptions) -> tuple[Playbook, Published | None]:
+def by_either(options: SharedOptions, consents: tuple[str, ...]) -> tuple[Playbook, Published | None]:
     """For what may be there already: where the Hub does not answer the files on the host have to do."""
     from orchestrator.base.errors import CheckpointError
 
     try:
-        return launched_by(options)
+        return launched_by(options, consents)
     except CheckpointError as error:
         if error.code != "hub_unread":
             raise
-        return by_the_host(options)
+        return by_the_host(options, consents)
 
 
 def _asked_about(options: SharedOptions) -> tuple[str, str]:

@@ -32,5 +32,7 @@ def failure(code: str, message: str, source: Source) -> DeployError:
         "checkpoint_busy": Locked,
         "foreign_folder": PreflightRefused,
         "foreign_files": PreflightRefused,
+        "hub_token_withheld": PreflightRefused,
     }
-    return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code))
+    known = {"consent": "token-to-endpoint"} if code == "hub_token_withheld" else {}
+    return kinds.get(code, CheckpointError)(code, message, next_command=commands.get(code), **known)

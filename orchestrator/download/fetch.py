@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
+from orchestrator.base import hub_login
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
 from orchestrator.base.events import StepReport
@@ -27,7 +28,7 @@ from orchestrator.survey.survey import Survey
 
 DOWNLOAD_CODES = (
     "checkpoint_busy", "checkpoint_folder", "disk_full", "download_failed", "foreign_files", "foreign_folder", "hub_auth", "hub_gated",
-    "hub_missing", "hub_not_found", "hub_unreachable", "not_started", "permission",
+    "hub_missing", "hub_not_found", "hub_token_withheld", "hub_unreachable", "not_started", "permission",
 )  # fmt: skip
 
 
@@ -105,7 +106,7 @@ def _require_the_same(holder: DownloadHolder, playbook: Playbook, source: Source
 def _token(playbook: Playbook) -> str | None:
     """The playbook's HF_TOKEN (`--env HF_TOKEN`), or this person's own."""
     setting = playbook.environment.get("HF_TOKEN")
-    return setting.plain if setting is not None else os.environ.get("HF_TOKEN")
+    return setting.plain if setting is not None else hub_login.token(os.environ)
 
 
 def _endpoint(playbook: Playbook) -> str | None:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from orchestrator.base.errors import CheckpointError, DeployError, UsageError
+from orchestrator.base import hub_login
+from orchestrator.base.errors import CheckpointError, DeployError, PreflightRefused, UsageError
 from orchestrator.models.published import TOKENIZER, Published
 from orchestrator.on_host.checkpoint import hub_errors
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets import hub_token
-from orchestrator.on_host.secrets.secrets import redact, remember
+from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.survey.checkpoint import flaw
 
 if TYPE_CHECKING:
@@ -23,27 +24,32 @@ LARGEST_BYTES = 4 << 20
 SECONDS = 10.0
 
 
-def read(repository: str, revision: str, environment: Mapping[str, str]) -> Published:
+def read(
+    repository: str, revision: str, environment: Mapping[str, str], *, token_consent: bool = False
+) -> Published:
     """The model as the Hub has it, or the mirror that HF_ENDPOINT names in this environment.
 
-    The token is that of the environment, or the one that `hf auth login` left; it goes to the Hub alone. Raises
-    UsageError("unknown_model", "unknown_revision"), CheckpointError("hub_gated", "hub_auth", "hub_unread", "no_config", "config_broken").
+    The token is that of the environment, or the one that `hf auth login` left; it goes to the Hub alone, without `token_consent`. Raises
+    UsageError("unknown_model", "unknown_revision"), CheckpointError("hub_gated", "hub_auth", "hub_unread", "no_config", "config_broken"),
+    PreflightRefused("hub_token_withheld").
     """
-    from huggingface_hub import HfApi, get_token
+    from huggingface_hub import HfApi
 
     place = hub_token.place(environment)
-    own = environment.get("HF_TOKEN") or get_token()
-    remember(own or "")
+    own = hub_login.token(environment)
+    sent = token_consent or hub_token.trusted(place)
     api = HfApi(
-        endpoint=environment.get("HF_ENDPOINT") or hub_token.HUB,
-        token=own if own and hub_token.trusted(place) else False,
+        endpoint=environment.get("HF_ENDPOINT") or hub_token.HUB, token=own if own and sent else False
     )
     try:
         return _read(api, repository, revision)
     except DeployError:
         raise
     except Exception as error:  # the library's, its transport's and the system's, told apart by their names
-        raise _failure(error, repository, revision, hub_token.without_password(place)) from error
+        failure = _failure(error, repository, revision, hub_token.without_password(place))
+        if own and not sent and failure.code in ("hub_gated", "hub_auth"):
+            failure = _withheld(failure)
+        raise failure from error
 
 
 def _read(api: HfApi, repository: str, revision: str) -> Published:
@@ -73,6 +79,11 @@ def _bytes(api: HfApi, repository: str, commit: str, name: str) -> bytes:
     answer = utils.get_session().get(url, headers=headers, timeout=SECONDS)  # type: ignore[attr-defined]
     utils.hf_raise_for_status(answer)  # type: ignore[attr-defined]
     return bytes(answer.content)
+
+
+def _withheld(failure: DeployError) -> DeployError:
+    reason = f"{failure.message}; a token is at hand and is not sent there without consent"
+    return PreflightRefused("hub_token_withheld", reason, consent="token-to-endpoint")
 
 
 def _failure(error: Exception, repository: str, revision: str, place: str) -> DeployError:

@@ -31,6 +31,7 @@ def next_after(error: DeployError) -> str | None:
         ("hub_gated", "https://huggingface.co/org/model"),
         ("hub_auth", "hf auth login"),
         ("hub_not_found", "deploy show kimi"),
+        ("hub_token_withheld", "--consent token-to-endpoint"),
         ("hub_unreachable", "curl -sSI https://huggingface.co"),
         ("disk_full", "df -h /models/kimi"),
         ("permission", "--model-dir"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -142,9 +143,9 @@ def test_what_is_asked_for_is_the_playbooks() -> None:
     }
 
 
-@pytest.mark.parametrize("given", ["playbook", "environment"])
+@pytest.mark.parametrize("given", ["playbook", "environment", "login"])
 def test_a_token_and_a_mirror_are_the_playbooks_or_this_persons_own(
-    given: str, monkeypatch: pytest.MonkeyPatch
+    given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     the_job, host = job(done()), None
     if given == "playbook":
@@ -153,8 +154,12 @@ def test_a_token_and_a_mirror_are_the_playbooks_or_this_persons_own(
         monkeypatch.setenv("HF_TOKEN", "another")
         monkeypatch.setenv("HF_ENDPOINT", "https://another")
     else:
-        monkeypatch.setenv("HF_TOKEN", "hushed")
         monkeypatch.setenv("HF_ENDPOINT", "https://mirror")
+    if given == "environment":
+        monkeypatch.setenv("HF_TOKEN", "hushed")
+    elif given == "login":
+        (tmp_path / "token").write_text("hushed\n")
+        monkeypatch.setenv("HF_HOME", str(tmp_path))
     asked = start(the_job)
     assert (asked["token"], asked["endpoint"]) == ("hushed", "https://mirror")
     host = the_job.host

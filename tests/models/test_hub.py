@@ -29,8 +29,7 @@ def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hub(repositories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "no-token"))
+def hub(repositories: Path) -> Iterator[Hub]:
     with Hub(repositories) as hub:
         yield hub
 
@@ -94,6 +93,18 @@ def test_a_hub_that_does_not_answer_is_told_as_that(hub: Hub) -> None:
     with pytest.raises(DeployError) as refused:
         reading.read(MODEL, "main", {"HF_ENDPOINT": hub.endpoint})
     assert refused.value.code == "hub_unread"
+
+
+def test_a_token_that_is_kept_back_leads_to_its_consent(hub: Hub, tmp_path: Path) -> None:
+    hub.gated, hub.token = True, "hf_right"
+    (tmp_path / "token").write_text("hf_right\n")  # as `hf auth login` leaves it
+    environment = {"HF_ENDPOINT": hub.endpoint, "HF_HOME": str(tmp_path)}
+    with pytest.raises(DeployError) as refused:
+        reading.read(MODEL, "main", environment)
+    assert (refused.value.code, refused.value.exit_code) == ("hub_token_withheld", 4)
+    assert refused.value.known["consent"] == "token-to-endpoint"
+    assert {request.authorization for request in hub.requests} == {None}
+    assert reading.read(MODEL, "main", environment, token_consent=True).commit == hub.commit(MODEL)
 
 
 def test_the_token_goes_to_the_hub_alone(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def _resolve(hub: Any, endpoint: str, request: dict[str, Any]) -> tuple[Any, str
     assert first is not None
     if choices == [None] and (own or callers or _has_token(hub)):
         withheld = f"; a token is at hand but is not sent to {endpoint} without consent"
-        raise DownloadFailure(first.code, first.message + withheld)
+        raise DownloadFailure("hub_token_withheld", first.message + withheld)
     raise first
 
 

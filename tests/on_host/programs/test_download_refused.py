@@ -30,7 +30,7 @@ def test_a_token_is_not_sent_over_plain_http_without_consent(
     site.hub.gated, site.hub.token = True, SECRET
     monkeypatch.setenv("HF_TOKEN", "hf_hostsOwn")
     code, message = error_of(site.run(token=SECRET))
-    assert code == "hub_gated"
+    assert code == "hub_token_withheld"
     assert f"a token is at hand but is not sent to {site.hub.endpoint} without consent" in message
     assert {request.authorization for request in site.hub.requests} == {None}
 
