@@ -103,7 +103,7 @@ class Links:
             return "it is for more than two GPUs across two AMD sockets"
         if self.sockets is None or self.vendor is None:
             return f"the host does not tell its {'sockets' if self.sockets is None else 'CPU vendor'} (lscpu)"
-        return f"it is for two AMD sockets, here lscpu says {self.sockets} of {self.vendor}"
+        return f"it is for two AMD sockets, lscpu says {self.sockets} here ({self.vendor})"
 
 
 def links(survey: Survey, version: str | None, options: Options) -> Links:

@@ -22,6 +22,12 @@ class Sourced:
 
     variable: Variable
     confirmation: Confirmation | None = None
+    of_profile: bool = False
+    """Whether the profile of the host's cards set what the playbook leaves open."""
+
+    @property
+    def _who(self) -> str | None:
+        return "profile of the cards" if self.of_profile else _WHO.get(self.variable.origin)
 
     @property
     def leave_out(self) -> str | None:
@@ -33,7 +39,7 @@ class Sourced:
     def sentence(self) -> str:
         """Who set it and why; a playbook's reason is the playbook's word, never a fact of this host."""
         variable, judged = self.variable, self.confirmation
-        who = _WHO.get(variable.origin)
+        who = self._who
         if judged is None:
             return ": ".join(filter(None, (who, variable.reason)))
         if judged.confirmed:
@@ -51,6 +57,7 @@ class Sourced:
         by_links = self.variable.origin == "topology"
         return {
             **self.variable.as_json(),
+            **({"origin": "profile"} if self.of_profile else {}),
             "confirmed": True if by_links else None if judged is None else judged.confirmed,
             "fact": self.variable.reason if by_links else None if judged is None else judged.fact,
             "leave_out": self.leave_out,

@@ -57,20 +57,18 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
 
 
 def _environment(variables: Sequence[Sourced]) -> list[str]:
-    """A line for each, and how one is left out that this host does not ask for or that we chose."""
-    lines, doubtful = [], []
-    for item in variables:
-        name = item.variable.name
-        label = "nccl" if name.startswith("NCCL_") else "env"
-        lines += wrap(f"  {label:<11}", f"{name}={item.variable.shown}   {item.sentence}")
-        if item.leave_out and name.startswith("NCCL_"):
-            doubtful.append(name)
-    if doubtful:
-        which = doubtful[0] if len(doubtful) == 1 else "NAME"
-        lines += wrap(
-            " " * 13, f"--set environment.{which}=null leaves {'it' if len(doubtful) == 1 else 'one'} out"
-        )
-    return lines
+    """A line for each, those of NCCL together; below them how one is left out that a file or we set."""
+    ours = [item for item in variables if item.variable.name.startswith("NCCL_")]
+    lines = [line for item in ours for line in _variable("nccl", item)]
+    removable = [item.variable.name for item in ours if item.leave_out]
+    if removable:
+        name, which = (removable[0], "it") if len(removable) == 1 else ("NAME", "one")
+        lines += wrap(" " * 13, f"--set environment.{name}=null leaves {which} out")
+    return lines + [line for item in variables if item not in ours for line in _variable("env", item)]
+
+
+def _variable(label: str, item: Sourced) -> list[str]:
+    return wrap(f"  {label:<11}", f"{item.variable.name}={item.variable.shown}   {item.sentence}")
 
 
 def _title(plan: Plan) -> list[str]:

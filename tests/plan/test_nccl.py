@@ -14,7 +14,9 @@ from orchestrator.patches.patch import Patch
 from orchestrator.plan import nccl, resolve
 from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.wishes import Wishes
+from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.playbook import Playbook
+from orchestrator.report.plan_text import summary
 from orchestrator.survey.survey import Survey
 from tests.facts.cases_of import CASES, cases
 from tests.jobs import KIMI
@@ -116,7 +118,7 @@ LEVEL, PROTO = "NCCL_P2P_LEVEL", "NCCL_PROTO"
         ({"topology": matrix("nvswitch_8gpu_4nic")}, PROTO, "not confirmed here: all pairs are by NVLink"),
         ({"topology": matrix("pcie_8gpu_pix_pxb_node")}, LEVEL, "not confirmed here: the links ask for PHB: GPU0-GPU4 is NODE"),
         ({"topology": matrix("pcie_8gpu_pix_pxb_node")}, PROTO, "it is for more than two GPUs across two AMD sockets"),
-        ({"machine": machine_of("dual_turin", sockets=1)}, PROTO, "it is for two AMD sockets, here lscpu says 1 of AuthenticAMD"),
+        ({"machine": machine_of("dual_turin", sockets=1)}, PROTO, "it is for two AMD sockets, lscpu says 1 here (AuthenticAMD)"),
         ({"machine": machine_of("dual_turin", sockets=None)}, PROTO, "the host does not tell its sockets (lscpu)"),
         ({"machine": machine_of("dual_turin", cpu_vendor=None)}, PROTO, "the host does not tell its CPU vendor (lscpu)"),
         ({"machine": TIMED_OUT}, PROTO, "the host does not tell its sockets (lscpu)"),
@@ -146,6 +148,29 @@ def test_a_pair_on_an_amd_host_and_values_that_no_link_asks_for() -> None:
     spoken = said(planned(host(topology=links, gpus=cards(2)), two))
     assert "not confirmed here: of two GPUs on an AMD host NCCL takes SYS by itself" in spoken[LEVEL]
     assert spoken[PROTO] == "option, not confirmed here: nothing here asks for LL128"
+
+
+def test_what_the_profile_of_the_cards_set_is_not_the_playbooks() -> None:
+    choice = Choice(("environment", LEVEL), "SYS", "as a rule on two sockets")
+    guessed = NONE.completed({choice.key: {"value": "SYS", "reason": choice.reason}})
+    unasked = host(topology=Unknown("not_asked", "nobody asked"))
+    plan = make_plan("gpu7", guessed, unasked, Wishes(patches=()), choices=(choice,))
+    assert (
+        said(plan)[LEVEL]
+        == "profile of the cards, not confirmed here: no host was asked (its reason: as a rule on two sockets)"
+    )
+    assert [item["origin"] for item in plan.as_json()["environment"]] == ["profile"]
+
+
+def test_one_line_below_nccls_variables_says_how_to_leave_them_out() -> None:
+    playbook = KIMI.with_overrides(env=["Z=1"])
+    lines = summary(planned(host(), playbook))
+    hint = lines.index(" " * 13 + "--set environment.NAME=null leaves one out")
+    assert all(line.startswith("  nccl") for line in lines[hint - 4 : hint] if line[2] != " ")
+    assert any(line.startswith("  env        Z=1   option: given") for line in lines[hint + 1 :])
+    alone = summary(planned(host(machine=TIMED_OUT), NONE))
+    assert " " * 13 + "--set environment.NCCL_P2P_LEVEL=null leaves it out" in alone
+    assert "null leaves" not in "".join(summary(planned(host(topology=matrix("nvswitch_8gpu_4nic")), NONE)))
 
 
 def test_variables_on_which_no_link_bears_say_who_set_them() -> None:
