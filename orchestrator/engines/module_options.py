@@ -21,7 +21,6 @@ class ModuleOptions(Options):
 
     module: ClassVar[str]
     model_option: ClassVar[str] = "model"
-    tensor_option: ClassVar[str]
     pipeline_option: ClassVar[str]
     data_option: ClassVar[str]
     fits_context: ClassVar[bool] = False

@@ -63,10 +63,12 @@ class Options(ABC):
     engine: ClassVar[str]
     """The engine's name in sentences."""
     context_option: ClassVar[str]
-    """Its options' names without dashes: for the tokens of one request, for the share of each card that it takes, and for
-    what the KV cache is stored as."""
+    """Its options' names without dashes: for the tokens of one request, for the share of each card that it takes, for what the KV cache
+    is stored as, for the GPUs that share a layer and, where there is one, for those of them that share a request's tokens."""
     share_option: ClassVar[str]
     kv_dtype_option: ClassVar[str]
+    tensor_option: ClassVar[str]
+    context_parallel_option: ClassVar[str | None] = None
 
     python: str
     """The interpreter on the host that has the engine."""
@@ -149,8 +151,19 @@ class Options(ABC):
         """The share of each card that the engine takes."""
 
     @abstractmethod
-    def overhead(self, version: str | None) -> Overhead:
-        """What each card holds besides weights and KV cache."""
+    def overhead(
+        self,
+        version: str | None,
+        config: Mapping[str, Any] | None,
+        memory_gib: float | None,
+        card: str | None,
+    ) -> Overhead:
+        """What each card holds besides weights and KV cache: of a model with this config.json, None before it is there, on a card
+        of that name, memory as torch sees it."""
+
+    def keeps_fp8(self, version: str | None, attention: str | None, compute_cap: str | None) -> bool:
+        """Whether this release is known to take a KV cache in FP8 for such a model on such a card."""
+        return False
 
     @property
     def step_tokens(self) -> int | None:

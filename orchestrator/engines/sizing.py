@@ -12,6 +12,7 @@ from orchestrator.engines.kv_cache import BLOCK, KvCache
 GIB = 2**30
 TORCH_SHARE = 0.9935
 """torch sees 94.97 GiB of the 97887 MiB that nvidia-smi names for an RTX PRO 6000."""
+_SPARE_LATENT, _SPARE_HEADS = 0.025, 0.005
 _UNBOUNDED = 1 << 40
 """Tokens beyond any context: a request that fits even so never grows."""
 
@@ -24,6 +25,20 @@ class Overhead:
 
     optimistic: float
     safe: float
+
+
+@dataclass(frozen=True)
+class WayToFit:
+    """A change that makes a context fit: `settings` is what --set takes; `gpus`: how many it wants, where that is more than there are."""
+
+    what: str
+    settings: tuple[str, ...]
+    gpus: int | None = None
+
+    @property
+    def text(self) -> str:
+        wanted = "" if self.gpus is None else f", on {self.gpus} GPUs"
+        return f"{self.what}{wanted}: {' '.join(f'--set {setting}' for setting in self.settings)}"
 
 
 @dataclass(frozen=True)
@@ -46,9 +61,10 @@ class Fit:
     optimistic_gib: float | None
     memory_gib: float | None
     utilisation: float
+    overhead: Overhead
     longest_by_dtype: Mapping[str, int | None] = field(default_factory=dict)
     """`longest_context` with a KV cache of each of these dtypes ("bf16", "fp8"), where it was asked."""
-    ways: tuple[str, ...] = ()
+    ways: tuple[WayToFit, ...] = ()
     """What would make the whole context fit, each by itself."""
 
     def as_json(self) -> dict[str, Any]:
@@ -59,9 +75,15 @@ class Fit:
             "max_model_len": self.longest_context,
             "weights_gib_per_gpu": None if weights is None else round(weights, 2),
             "kv_bytes_per_token": self.kv_bytes_per_token,
+            "overhead_gib": {
+                "optimistic": round(self.overhead.optimistic, 1),
+                "safe": round(self.overhead.safe, 1),
+            },
             "kv_gib_per_request": None if self.needed_gib is None else round(self.needed_gib, 2),
             "max_model_len_by_kv_dtype": dict(self.longest_by_dtype),
-            "would_fit": list(self.ways),
+            "would_fit": [
+                {"way": way.what, "set": list(way.settings), "gpus": way.gpus} for way in self.ways
+            ],
         }
 
 
@@ -76,13 +98,15 @@ def smallest_memory_gib(memory_mib: Sequence[int | None]) -> float | None:
     return min(known) * TORCH_SHARE / 1024
 
 
-def weights_gib_per_gpu(weights_bytes: int, *, gpus: int, replicated_bytes: int | None) -> float:
+def weights_gib_per_gpu(
+    weights_bytes: int, *, gpus: int, replicated_bytes: int | None, spare: float = _SPARE_LATENT
+) -> float:
     """GiB of weights on each of `gpus` ranks, of which `replicated_bytes` are on every rank in full.
 
-    Where the replicated part is not known, 2.5 % are added for it and for repacked scales.
+    Where the replicated part is not known, `spare` of it is added: with a latent 2.5 %, of heads 0.5 % (what loading models printed).
     """
     if replicated_bytes is None:
-        share = weights_bytes / gpus * (1.025 if gpus > 1 else 1.0)
+        share = weights_bytes / gpus * (1 + spare if gpus > 1 else 1.0)
     else:
         share = (weights_bytes - replicated_bytes) / gpus + replicated_bytes
     return share / GIB
@@ -106,7 +130,11 @@ def fit(
     """
     weights = None
     if weights_bytes is not None and gpus > 0:
-        weights = weights_gib_per_gpu(weights_bytes, gpus=gpus, replicated_bytes=replicated_bytes)
+        latent = cache is None or cache.attention in ("mla", "sparse-mla")
+        spare = _SPARE_LATENT if latent else _SPARE_HEADS
+        weights = weights_gib_per_gpu(
+            weights_bytes, gpus=gpus, replicated_bytes=replicated_bytes, spare=spare
+        )
     each = None if cache is None else math.ceil(cache.token_bytes(context)) or None
     request = None if cache is None else cache.request_bytes(context)
     missing = [
@@ -123,7 +151,7 @@ def fit(
         return Fit(
             verdict="unknown", reason=f"not known: {', '.join(missing)}", context=context, longest_context=None,
             weights_gib_per_gpu=weights, kv_bytes_per_token=each, needed_gib=None,
-            safe_gib=None, optimistic_gib=None, memory_gib=memory_gib, utilisation=utilisation,
+            safe_gib=None, optimistic_gib=None, memory_gib=memory_gib, utilisation=utilisation, overhead=overhead,
         )  # fmt: skip
     left = memory_gib * utilisation - weights
     safe, optimistic = left - overhead.safe, left - overhead.optimistic
@@ -132,7 +160,7 @@ def fit(
     return Fit(
         verdict=verdict, reason=reason, context=context, longest_context=longest, weights_gib_per_gpu=weights,
         kv_bytes_per_token=each, needed_gib=request / GIB, safe_gib=safe, optimistic_gib=optimistic,
-        memory_gib=memory_gib, utilisation=utilisation,
+        memory_gib=memory_gib, utilisation=utilisation, overhead=overhead,
     )  # fmt: skip
 
 

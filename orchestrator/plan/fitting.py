@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from orchestrator.checkpoint import architecture
 from orchestrator.engines import sizing
 from orchestrator.engines.kv_cache import CacheLayers, CacheQuestion, KvCache
-from orchestrator.engines.options import Options
+from orchestrator.engines.options import Option, Options
 from orchestrator.on_host.checkpoint.configs import CONFIG
+from orchestrator.plan import known
 from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.survey.survey import Survey
 
@@ -39,41 +41,32 @@ class Fitting:
         fit = self.at_once()
         if fit.verdict == "unknown":
             return fit
-        longest = {name: self._fit(dtype).longest_context for name, dtype in _DTYPES.items()}
+        longest = {name: replace(self, dtype=dtype)._fit().longest_context for name, dtype in _DTYPES.items()}
         ways = tuple(self._ways(fit)) if fit.verdict != "fits" else ()
         return replace(fit, longest_by_dtype=longest, ways=ways)
 
     def at_once(self) -> sizing.Fit:
         """The judgement alone. A context that is left to the engine is judged for as many tokens as fit by what is known here."""
-        fit = self._fit(self.dtype)
+        fit = self._fit()
         if self.options.context != "auto":
             return fit
         if fit.verdict != "fits" and fit.longest_context:
-            fit = self._fit(self.dtype, context=fit.longest_context)
+            fit = self._fit(fit.longest_context)
         return replace(fit, reason=f"the engine takes as many tokens as fit; {fit.reason}")
 
-    def _fit(
-        self,
-        dtype: str,
-        *,
-        tensor: int | None = None,
-        context_parallel: int | None = None,
-        context: int | None = None,
-    ) -> sizing.Fit:
-        options, facts, figures = self.options, self.survey.facts, self.playbook.figures
-        memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in facts.cards])
-        ranks = options.ranks if tensor is None else options.ranks // options.tensor * tensor
+    def _fit(self, context: int | None = None) -> sizing.Fit:
+        options, cards, figures = self.options, self.survey.facts.cards, self.playbook.figures
+        memory_gib = sizing.smallest_memory_gib([card.memory_mib for card in cards])
+        card = cards[0].name if cards else None
         return sizing.fit(
             memory_gib=memory_gib,
             weights_bytes=self.survey.checkpoint.weights_bytes or figures.weights_bytes,
-            cache=self._cache(
-                dtype, tensor or options.tensor, context_parallel or options.context_parallel, memory_gib
-            ),
+            cache=self._cache(memory_gib, card),
             context=context or self._context,
             utilisation=options.memory_share(self.version),
-            gpus=ranks,
+            gpus=options.ranks,
             replicated_bytes=figures.replicated_bytes,
-            overhead=options.overhead(self.version),
+            overhead=options.overhead(self.version, self._config, memory_gib, card),
         )
 
     @property
@@ -85,52 +78,88 @@ class Fitting:
 
     @property
     def _config(self) -> Mapping[str, Any] | None:
-        """config.json, or what the playbook knows of it; None where neither is there."""
-        if CONFIG not in self.configs:
-            return self.playbook.figures.config or None
-        config: Mapping[str, Any] = json.loads(self.configs[CONFIG])
-        return config
+        return config_of(self.playbook, self.configs)
 
-    def _cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
-        """`shared`: ranks that share a request's tokens."""
-        cache = self._whole_cache(dtype, tensor, shared, memory_gib)
-        return None if cache is None else cache.of_stage(self.options.ranks // self.options.tensor)
-
-    def _whole_cache(self, dtype: str, tensor: int, shared: int, memory_gib: float | None) -> KvCache | None:
-        facts, config = self.survey.facts, self._config
+    def _cache(self, memory_gib: float | None, card: str | None) -> KvCache | None:
+        """What the fullest of the pipeline stages keeps."""
+        options, config = self.options, self._config
         if config is None:
-            return _figured(self.playbook.figures, 1 if dtype.startswith("fp8") else 2, tensor, shared)
-        question = CacheQuestion(
-            config, self.version, dtype, tensor, shared, facts.compute_cap,
-            facts.cards[0].name if facts.cards else None, memory_gib, self.options.step_tokens,
-        )  # fmt: skip
-        return self.playbook.kind.kv_cache(question)
+            cache = _figured(self.playbook.figures, 1 if self.dtype.startswith("fp8") else 2, options)
+        else:
+            question = CacheQuestion(
+                config, self.version, self.dtype, options.tensor, options.context_parallel, self.survey.facts.compute_cap,
+                card, memory_gib, options.step_tokens,
+            )  # fmt: skip
+            cache = self.playbook.kind.kv_cache(question)
+        return None if cache is None else cache.of_stage(options.ranks // options.tensor)
 
-    def _ways(self, fit: sizing.Fit) -> Iterator[str]:
-        """One change each that makes the whole context fit; whether the engine takes it on this card is not asked here."""
+    def _ways(self, fit: sizing.Fit) -> Iterator[sizing.WayToFit]:
+        """One change each that makes the whole context fit, and that this release takes on this card."""
         if fit.longest_context:
-            yield f"context {fit.longest_context}"
-        if not self.settled and self._fit("fp8").verdict == "fits":
-            yield "a KV cache in FP8"
-        tensor = self.options.tensor
-        for ranks in (size for size in range(2, tensor + 1) if tensor % size == 0):
-            if self._shares_context and self._fit(self.dtype, context_parallel=ranks).verdict == "fits":
-                yield f"decode context parallel {ranks}"
-                break
-        while (tensor := tensor * 2) <= _MOST_RANKS:
-            if self._fit(self.dtype, tensor=tensor).verdict == "fits":
-                yield f"tensor parallel {tensor}"
-                break
+            yield sizing.WayToFit(f"context {fit.longest_context}", (f"context={fit.longest_context}",))
+        if not self.settled and self.keeps_fp8 and replace(self, dtype="fp8")._fit().verdict == "fits":
+            yield sizing.WayToFit("a KV cache in FP8", (f"arguments.{self.options.kv_dtype_option}=fp8",))
+        yield from self._shared_contexts()
+        yield from self._wider()
 
     @property
-    def _shares_context(self) -> bool:
-        """A latent lies on every rank in full, so that ranks can share a request's tokens instead."""
-        cache = self._cache(self.dtype, self.options.tensor, 1, None)
-        return cache is not None and cache.attention in ("mla", "sparse-mla")
+    def keeps_fp8(self) -> bool:
+        """Whether this release is known to take a KV cache in FP8 for this model on this card."""
+        facts = self.survey.facts
+        attention = known.attention(self.playbook, self.configs, self.version)
+        return self.options.keeps_fp8(self.version, attention, facts.compute_cap)
+
+    def _shared_contexts(self) -> Iterator[sizing.WayToFit]:
+        option, tensor = self.options.context_parallel_option, self.options.tensor
+        if option is None:
+            return
+        for ranks in (size for size in range(2, tensor + 1) if tensor % size == 0):
+            if self._fits_with(option, ranks):
+                yield sizing.WayToFit(f"decode context parallel {ranks}", (f"arguments.{option}={ranks}",))
+                return
+
+    def _wider(self) -> Iterator[sizing.WayToFit]:
+        options, tensor, there = self.options, self.options.tensor, len(self.survey.facts.cards)
+        while (tensor := tensor * 2) <= _MOST_RANKS:
+            if self._fits_with(options.tensor_option, tensor):
+                gpus = options.gpus // options.tensor * tensor
+                missing = gpus if gpus > there else None
+                settings = wider(self.playbook, tensor, gpus)
+                yield sizing.WayToFit(f"tensor parallel {tensor}", settings, missing)
+                return
+
+    def _fits_with(self, option: str, value: int) -> bool:
+        """Whether it would fit with this option, which the release takes."""
+        changed = self.options.changed({option: Option(value, "option")})
+        before = self.options.not_taken(self.version) if self.version else ()
+        if self.version and set(changed.not_taken(self.version)) - set(before):
+            return False
+        return replace(self, options=changed)._fit().verdict == "fits"
 
 
-def _figured(figures: Figures, bytes_each: int, tensor: int, shared: int) -> KvCache | None:
+def config_of(playbook: Playbook, configs: Mapping[str, bytes]) -> Mapping[str, Any] | None:
+    """config.json, or what the playbook knows of it; None where neither is there."""
+    if CONFIG not in configs:
+        return playbook.figures.config or None
+    return _parsed(configs[CONFIG])
+
+
+@lru_cache(maxsize=2)
+def _parsed(config: bytes) -> Mapping[str, Any]:
+    """Once: some are megabytes long, and each way is judged by it."""
+    parsed: Mapping[str, Any] = json.loads(config)
+    return parsed
+
+
+def wider(playbook: Playbook, tensor: int, gpus: int) -> tuple[str, ...]:
+    """What --set takes to spread each layer over so many GPUs, of so many in all."""
+    needs = playbook.needs.gpus
+    return (f"parallel.tensor={tensor}", *((f"needs.gpus={gpus}",) if needs and needs < gpus else ()))
+
+
+def _figured(figures: Figures, bytes_each: int, options: Options) -> KvCache | None:
     """Of a playbook's figures: they know models whose layers are alike."""
+    tensor, shared = options.tensor, options.context_parallel
     if figures.layers and figures.kv_lora_rank and figures.qk_rope_head_dim:
         size = figures.kv_lora_rank + figures.qk_rope_head_dim
         layers = CacheLayers("mla", figures.layers, size * bytes_each, 1, size)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from orchestrator.base.errors import PreflightRefused
 from orchestrator.engines import sizing
-from orchestrator.engines.options import Options
+from orchestrator.engines.options import Option, Options
+from orchestrator.plan import fitting
 from orchestrator.plan.installing import on_cpu
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
@@ -26,12 +27,12 @@ def too_large(
     share = fit.memory_gib * fit.utilisation
     if fit.weights_gib_per_gpu * CERTAIN <= share:
         return None
-    room = share - options.overhead(version).safe
+    lighter = _lighter(playbook, options, share - fit.overhead.safe)
     return PreflightRefused(
         "weights_too_large",
         f"{host}: the weights take {fit.weights_gib_per_gpu:.1f} GiB of each GPU, {options.engine} takes "
-        f"{share:.1f} GiB of it ({fit.utilisation:g} of {fit.memory_gib:.1f}){_lighter(playbook, options, room)}",
-        **_instead(playbook, survey, options, room),
+        f"{share:.1f} GiB of it ({fit.utilisation:g} of {fit.memory_gib:.1f}){lighter}",
+        **_instead(playbook, survey, version, options, fit),
     )
 
 
@@ -46,19 +47,25 @@ def _lighter(playbook: Playbook, options: Options, room: float) -> str:
     return "" if name is None else f"; the playbook {name} takes {held[name]:.1f} GiB"
 
 
-def _instead(playbook: Playbook, survey: Survey, options: Options, room: float) -> dict[str, str]:
+def _instead(
+    playbook: Playbook, survey: Survey, version: str | None, options: Options, fit: sizing.Fit
+) -> dict[str, str]:
     """Over how many GPUs of this kind the weights would go, where the host has them or is only named."""
     whole = survey.checkpoint.weights_bytes or playbook.figures.weights_bytes
+    config, card = fitting.config_of(playbook, survey.checkpoint.configs), survey.facts.cards[0].name
+    memory_gib = fit.memory_gib or 0.0
     tensor = options.tensor
     while whole and (tensor := tensor * 2) <= MOST_RANKS:
+        wider = options.changed({options.tensor_option: Option(tensor, "option")})
+        room = memory_gib * fit.utilisation - wider.overhead(version, config, memory_gib, card).safe
         gpus = options.gpus // options.tensor * tensor
         part = sizing.weights_gib_per_gpu(
             whole,
-            gpus=options.ranks // options.tensor * tensor,
+            gpus=wider.ranks,
             replicated_bytes=playbook.figures.replicated_bytes,
         )
         if part >= room or not (survey.supposed or gpus <= len(survey.facts.cards)):
             continue
-        setting = {"setting": f"parallel.tensor={tensor}"}
-        return {**setting, "gpu": f"{gpus}x{survey.facts.cards[0].name}"} if survey.supposed else setting
+        setting = {"setting": " --set ".join(fitting.wider(playbook, tensor, gpus))}
+        return {**setting, "gpu": f"{gpus}x{card}"} if survey.supposed else setting
     return {}

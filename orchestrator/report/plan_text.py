@@ -30,8 +30,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
     """
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
-    if plan.fit.ways:
-        lines += wrap("  would fit  ", "; ".join(plan.fit.ways))
+    for way in plan.fit.ways:
+        lines += wrap("  would fit  " if way is plan.fit.ways[0] else " " * 13, way.text)
     for choice in plan.choices:
         if choice.key[0] == "environment":  # told below, as any variable is
             continue

@@ -114,7 +114,8 @@ def test_a_remedys_variable_is_set_or_kept_from_the_engine() -> None:
 
 
 def test_a_share_above_the_usual_leaves_more_to_others() -> None:
-    usual, higher = launch().overhead("0.16.0"), launch(gpu_memory_utilization=0.95).overhead("0.16.0")
+    card = ("0.16.0", None, 94.97, "NVIDIA RTX PRO 6000")
+    usual, higher = launch().overhead(*card), launch(gpu_memory_utilization=0.95).overhead(*card)
     assert higher.safe == usual.safe + 1.0
     assert launch().taking(0.5).given["gpu-memory-utilization"] == Option(0.5, "option")
 

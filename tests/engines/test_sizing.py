@@ -37,7 +37,7 @@ def judge(case: dict[str, Any]) -> sizing.Fit:
         cache=each_token(case["kv"], case.get("context_parallel", 1)),
         context=case["context"],
         utilisation=utilisation,
-        overhead=Overhead(*case["overhead"]) if "overhead" in case else memory.default_overhead(utilisation),
+        overhead=Overhead(*case.get("overhead", (2.5, 5.0))),
     )
 
 
@@ -72,11 +72,6 @@ def test_the_default_share_of_the_memory(version: str | None, expected: float) -
     assert memory.default_utilisation(version) == expected
 
 
-def test_what_the_engine_needs_besides_grows_where_hardly_anything_is_left() -> None:
-    assert memory.default_overhead(0.93) == Overhead(optimistic=2.5, safe=5.0)
-    assert memory.default_overhead(0.95) == Overhead(optimistic=3.5, safe=6.0)
-
-
 def test_the_smallest_gpu_decides_and_an_unknown_one_is_never_zero() -> None:
     assert sizing.smallest_memory_gib([97887, 81559]) == pytest.approx(79.13, abs=0.01)
     assert sizing.smallest_memory_gib([97887, None]) is None
@@ -105,7 +100,7 @@ def test_no_context_is_named_where_nothing_fits_or_is_known() -> None:
 def test_the_longest_context_fits(total: float, weights: int, kv: int, context: int, gpus: int) -> None:
     numbers = {
         "memory_gib": total, "weights_bytes": weights, "cache": each_token(kv), "gpus": gpus,
-        "utilisation": 0.9, "overhead": memory.default_overhead(0.9),
+        "utilisation": 0.9, "overhead": Overhead(2.5, 5.0),
     }  # fmt: skip
     judged = fit(**numbers, context=context)  # type: ignore[arg-type]
     longest = judged.longest_context
@@ -139,6 +134,7 @@ def test_a_judgement_is_told_with_its_numbers_and_where_it_turns() -> None:
         optimistic_gib=48.0,
         memory_gib=100.0,
         utilisation=0.9,
+        overhead=Overhead(optimistic=2.0, safe=5.0),
     )
     assert (card(45 * 1024 + 1).verdict, card(48 * 1024).verdict) == ("borderline", "borderline")
     assert card(48 * 1024).reason == (
@@ -189,6 +185,7 @@ def test_what_of_a_judgement_is_told_to_programs() -> None:
         "max_model_len": fits.longest_context,
         "weights_gib_per_gpu": 40.33,
         "kv_bytes_per_token": MIB,
+        "overhead_gib": {"optimistic": 2.0, "safe": 5.0},
         "kv_gib_per_request": 45.0,
         "max_model_len_by_kv_dtype": {},
         "would_fit": [],

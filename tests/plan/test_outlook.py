@@ -70,8 +70,8 @@ def test_weights_are_spread_over_tensor_and_pipeline_and_copied_for_data() -> No
         return found.weights_gib_per_gpu
 
     assert weights(tensor=1) == 16
-    assert weights() == pytest.approx(16 / 2 * 1.025)
-    assert weights(pipeline=2) == pytest.approx(16 / 4 * 1.025)
+    assert weights() == pytest.approx(16 / 2 * 1.005)
+    assert weights(pipeline=2) == pytest.approx(16 / 4 * 1.005)
     assert weights(data=4) == weights()
     part = SMALL.with_overrides([f"figures.replicated_bytes={8 * 2**30}"])
     assert fit(part, BARE).weights_gib_per_gpu == 4 + 8

@@ -252,8 +252,8 @@ def test_fp8_is_no_way_to_a_longer_context_where_a_patch_knows_that_it_fails(
 ) -> None:
     long = kimi.with_overrides(["context=262144"], ["kv-cache-dtype=bfloat16"])
     ways = plan(long, survey(), engine_version=version, forbidden=("kv-dtype-not-in-kernel",)).fit.ways
-    assert ways[-1] == "tensor parallel 16"
-    assert ("a KV cache in FP8" in ways) is offered
+    assert (ways[-1].what, ways[-1].gpus) == ("tensor parallel 16", 16)
+    assert (("arguments.kv-cache-dtype=fp8",) in [way.settings for way in ways]) is offered
 
 
 @pytest.mark.parametrize(
@@ -299,6 +299,7 @@ def test_the_whole_plan_for_programs(kimi: Playbook) -> None:
     fit["kv_gib_per_request"] = round(planned.fit.needed_gib, 2)
     fit["max_model_len_by_kv_dtype"] = {"bf16": 151776, "fp8": 303552}
     fit["would_fit"] = []
+    fit["overhead_gib"] = {"optimistic": 3.3, "safe": 5.0}
     assert told["fit"] == {**fit, "weights_gib_per_gpu": round(planned.fit.weights_gib_per_gpu, 2)}
     assert {"name": "NCCL_PROTO", "value": "LL", "origin": "playbook"}.items() <= next(
         item for item in told["environment"] if item["name"] == "NCCL_PROTO"

@@ -37,11 +37,11 @@ def test_they_are_refused_with_the_cards_that_would_do() -> None:
     (refusal,) = plan("8xL40S", "0.20.0").refusals
     assert refusal.code == "weights_too_large"
     assert "70.5 GiB of each GPU, vLLM takes 40.8 GiB of it (0.92 of 44.4)" in refusal.message
-    assert refusal.known == {"setting": "parallel.tensor=32", "gpu": "32xL40S"}
-    assert codes(plan("32xL40S", "0.20.0", "parallel.tensor=32")) == []
+    assert refusal.known == {"setting": "parallel.tensor=16", "gpu": "16xL40S"}
+    assert codes(plan("16xL40S", "0.20.0", "parallel.tensor=16")) == []
 
 
-@pytest.mark.parametrize(("cards", "known"), [(8, {}), (32, {"setting": "parallel.tensor=32"})])
+@pytest.mark.parametrize(("cards", "known"), [(8, {}), (16, {"setting": "parallel.tensor=16"})])
 def test_a_host_is_offered_what_it_has(cards: int, known: dict[str, str]) -> None:
     host = replace(supposed.of_cards(KIMI, named(f"{cards}xL40S")), supposed=False)
     (refusal,) = of_survey(host, "0.20.0").refusals

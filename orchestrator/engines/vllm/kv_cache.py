@@ -39,6 +39,20 @@ def declared(documents: Mapping[str, Mapping[str, Any]], vllm_version: str | Non
     return resolved(documents, vllm_version) if all(_is_whole(block) for block in blocks) else None
 
 
+def keeps_fp8(version: str | None, attention: str | None, compute_cap: str | None) -> bool:
+    """Whether a backend of this release is known to take FP8: kernels for it begin at 8.9, and on 12.0 those for a latent came later
+    (asked of the selectors of all releases)."""
+    try:
+        cap = tuple(int(part) for part in (compute_cap or "").split("."))
+        release = Version(Version(version).base_version) if version is not None else None
+    except ValueError:
+        return False
+    since = {"mla": Version("0.18.0"), "sparse-mla": Version("0.24.0")}.get(attention or "")
+    if cap < (8, 9) or attention is None:
+        return False
+    return since is None or cap < (12, 0) or (release is not None and release >= since)
+
+
 def _is_whole(block: Any) -> bool:
     if block is None:
         return True

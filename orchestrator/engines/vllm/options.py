@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.engines.module_options import ModuleOptions
 from orchestrator.engines.sizing import Overhead
-from orchestrator.engines.vllm import consents, memory
+from orchestrator.engines.vllm import consents, memory, overhead
 from orchestrator.engines.vllm.beside import named_beside
 from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.engines.vllm.kv_cache import keeps_fp8
 
 _FEWER_WEIGHTS = (
     "quantization", "load-format", "cpu-offload-gb", "offload-backend", "offload-group-size", "language-model-only",
@@ -32,6 +35,7 @@ class VllmOptions(ModuleOptions):
     fits_context = True
     share_option = "gpu-memory-utilization"
     kv_dtype_option = "kv-cache-dtype"
+    context_parallel_option = "decode-context-parallel-size"
     rules = consents.RULES
 
     def code_beside(self) -> tuple[str, ...]:
@@ -44,18 +48,33 @@ class VllmOptions(ModuleOptions):
 
     @property
     def context_parallel(self) -> int:
-        return self.count("decode-context-parallel-size")
+        return self.count(self.context_parallel_option)
 
     def memory_share(self, version: str | None) -> float:
         return self.number(self.share_option) or memory.default_utilisation(version)
 
-    def overhead(self, version: str | None) -> Overhead:
-        return memory.default_overhead(self.memory_share(version))
+    def overhead(
+        self,
+        version: str | None,
+        config: Mapping[str, Any] | None,
+        memory_gib: float | None,
+        card: str | None,
+    ) -> Overhead:
+        graphs = self.value("enforce-eager") is not True
+        share, sequences = self.memory_share(version), self._whole("max-num-seqs")
+        return overhead.overhead(
+            config,
+            overhead.Profiled(
+                version, self.ranks, memory_gib, card, self.step_tokens, sequences, graphs, share
+            ),
+        )
+
+    def keeps_fp8(self, version: str | None, attention: str | None, compute_cap: str | None) -> bool:
+        return keeps_fp8(version, attention, compute_cap)
 
     @property
     def step_tokens(self) -> int | None:
-        number = self.number("max-num-batched-tokens")
-        return int(number) if number and number >= 1 else None
+        return self._whole("max-num-batched-tokens")
 
     @property
     def loads_all_weights(self) -> bool:
@@ -64,3 +83,7 @@ class VllmOptions(ModuleOptions):
     @property
     def sizes_its_cache(self) -> bool:
         return "kv-cache-memory-bytes" in self.given
+
+    def _whole(self, name: str) -> int | None:
+        number = self.number(name)
+        return int(number) if number and number >= 1 else None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.engines import pytorch
 from orchestrator.engines.consents import ConsentRules
@@ -44,7 +46,13 @@ class SglangOptions(ModuleOptions):
     def memory_share(self, version: str | None) -> float:
         return self.number(self.share_option) or 0.85
 
-    def overhead(self, version: str | None) -> Overhead:
+    def overhead(
+        self,
+        version: str | None,
+        config: Mapping[str, Any] | None,
+        memory_gib: float | None,
+        card: str | None,
+    ) -> Overhead:
         return Overhead(optimistic=2.0, safe=4.0)
 
     @property
