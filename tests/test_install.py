@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from orchestrator.on_host.environments import uv
 from tests import stand_in
 from tests.deploy import Deploy, Left
 from tests.deployments import REPOSITORY, Case
-from tests.package_index import PackageIndex, stand_in_wheel, uv_wheel
+from tests.package_index import PackageIndex, stand_in_wheel, uv_wheel, wheel
 from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 from tests.striking import Run, Told
 from tests.waiting import PATIENCE_SECONDS, eventually
@@ -169,32 +170,35 @@ def test_it_goes_on_when_its_deployer_is_killed_and_when_the_connection_ends(
 
 
 def test_an_engine_comes_from_this_machine_to_a_host_without_any_network(
-    engine: stand_in.StandIn, index: PackageIndex, case: Case, tmp_path: Path
+    bare: Case, index: PackageIndex, tmp_path: Path
 ) -> None:
-    """The wheels of a folder here, and uv, which this machine gets from its index."""
-    nowhere = "http://127.0.0.1:1/simple"
+    """The wheels of a folder here, and uv, which this machine gets from its index; what was cut off is gone on with."""
     wheels = tmp_path / "wheels"
     wheels.mkdir()
-    (file,) = index.folder.glob("vllm-0.16.0-*.whl")
-    shutil.copy(file, wheels)
-    settings = {"PATH": engine.path, "UV_PYTHON_DOWNLOADS": "never", "UV_DEFAULT_INDEX": nowhere}
-    server = launch_sshd(Settings(environment=settings))
-    deploy = Deploy(server, case.path, tmp_path / "home-here", {"UV_DEFAULT_INDEX": index.url})
+    shutil.copy(index.folder / WHEEL, wheels)
+    wheel(wheels, "a-large-one", "1", {"large": os.urandom(8 << 20)})
+    words = ("engine", "install", "vllm==0.16.0", "--wheels", str(wheels), "--yes")
+    bare.deploy = Deploy(bare.server, bare.path, bare.home, {"UV_DEFAULT_INDEX": index.url})
+    cut_off = Run(bare, 1, *words, moments=[Told("send", "progress", 3)])
     try:
-        left = deploy("engine", "install", "vllm==0.16.0", "--wheels", str(wheels), "--yes", "--json")
-        assert left.code == 0, left.out + left.err
-        ends = [step for step in left.of("step") if step["state"] != "started"]
-        assert [(step["step"], step["state"]) for step in ends] == [
-            ("send", "ok"),
-            ("install", "skipped"),
-            ("send", "ok"),
-            ("install", "ok"),
-        ]
-        assert ends[2]["sent"] < ends[2]["bytes"]  # only uv went there
-        assert (server.home / INSTALLED / "environment/bin/engine-python").exists()
-        assert not (server.home / INSTALLED / "wheels").exists()
+        eventually(cut_off.stopped)
+        cut_off.strike("closed")
+        assert cut_off.end() == 3
     finally:
-        end_sshd(server)
+        cut_off.close()
+    left = bare.deploy(*words, "--json")
+    assert left.code == 0, left.out + left.err
+    ends = [step for step in left.of("step") if step["state"] != "started"]
+    assert [(step["step"], step["state"]) for step in ends] == [
+        ("send", "ok"),
+        ("install", "skipped"),  # it gets no uv
+        ("send", "ok"),
+        ("install", "ok"),
+    ]
+    assert ends[0]["sent"] < ends[0]["bytes"]
+    assert ends[2]["sent"] < ends[2]["bytes"]  # only uv went there
+    assert (bare.server.home / INSTALLED / "environment/bin/engine-python").exists()
+    assert not (bare.server.home / INSTALLED / "wheels").exists()
 
 
 def test_what_is_changed_later_is_not_used_and_not_made_anew(bare: Case, index: PackageIndex) -> None:

@@ -112,10 +112,11 @@ def _start(host: Host, installation: Installation, instance: str | None) -> Inst
 
 
 def _tell(step: StepReport, line: InstallProgress) -> None:
-    """What uv says; how much of what it fetches is there, as far as it has said how large that is."""
+    """What uv says; while it fetches how much of that is there, as far as it has said how large it is: the names of a hundred
+    wheels would be as many lines."""
     if not line.total:
         step.progress(f"{line.phase}: {line.line}", phase=line.phase)
         return
     done = line.bytes or 0
-    text = f"{line.phase}: {decimal(done)} of {decimal(line.total)}, {line.line}"
+    text = f"{line.phase}: {decimal(done)} of {decimal(line.total)}"
     step.progress(text, phase=line.phase, bytes=done, total=line.total)

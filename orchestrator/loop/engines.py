@@ -20,7 +20,7 @@ from orchestrator.report.plan_text import wrap
 from orchestrator.survey.engines import SECONDS, EngineOnHost, EnginesOnHost, look
 
 USED = "remove-used-engine"
-REMOVAL_SECONDS = 300.0
+REMOVAL_SECONDS = 1200.0
 """A hundred thousand files, maybe on a slow disk."""
 
 

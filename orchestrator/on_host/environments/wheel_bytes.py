@@ -15,11 +15,13 @@ class WheelBytes:
         self._bytes = 0
 
     def after(self, line: str) -> dict[str, int]:
-        """{bytes, total} by this line and those before it; {} where none named a wheel."""
+        """{bytes, total} by this line and those before it; {} where it names no wheel."""
         begun = re.fullmatch(r"\s*Downloading (\S+) \(([\d.]+)([KMG]i)?B\)", line)
         ended = re.fullmatch(r"\s*Downloaded (\S+)", line)
         if begun:
             self._begun[begun[1]] = round(float(begun[2]) * _UNITS[begun[3]])
         elif ended:
             self._bytes += self._begun.get(ended[1], 0)
-        return {"bytes": self._bytes, "total": sum(self._begun.values())} if self._begun else {}
+        if not (begun or ended) or not self._begun:
+            return {}
+        return {"bytes": self._bytes, "total": sum(self._begun.values())}

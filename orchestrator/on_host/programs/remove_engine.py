@@ -28,6 +28,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     pin = f"{there.engine}=={there.version}"
     if not there.path.is_dir():
         raise Refusal("no_such_engine", f"there is no {pin} in {rooms.folder()}")
+    _sweep()
     before = sizes.free(rooms.folder())
     descriptor = state.opened(there.path / "lock", os.O_RDWR)
     try:
@@ -46,6 +47,14 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     answer = {"freed_bytes": max(0, sizes.free(rooms.folder()) - before)}
     state.append(rooms.folder(), {"action": "remove", "engine": pin, "folder": str(there.path), **answer})
     return answer
+
+
+def _sweep() -> None:
+    """What an earlier removal was ended in the middle of, of whichever engine."""
+    for name in os.listdir(rooms.folder()):
+        left, aside, _ = name.partition(removal.ASIDE)
+        if aside:
+            removal.sweep(str(rooms.folder()), left)
 
 
 def _require_unused(there: Room, pin: str, *, consent: bool) -> None:

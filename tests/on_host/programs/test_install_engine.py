@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -201,11 +202,19 @@ def _send(host: Host, *paths: Path) -> None:
         shutil.copy(path, host.room / "wheels")
 
 
-def test_it_is_made_from_wheels_that_were_sent_alone(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("unpacked", [False, True], ids=["wheel-of-uv", "binary-of-uv"])
+def test_it_is_made_from_wheels_that_were_sent_alone(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unpacked: bool
+) -> None:
     monkeypatch.setattr(uv, "PYPI", _nowhere())
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     host.engines.parent.mkdir(parents=True, mode=0o700)
-    _send(host, host.index.folder / WHEEL, *host.index.folder.glob("uv-*.whl"))
+    (tool,) = host.index.folder.glob("uv-*.whl")
+    if unpacked:
+        with zipfile.ZipFile(tool) as archive:
+            tool = tmp_path / "uv"
+            tool.write_bytes(archive.read(f"uv-{uv.VERSION}.data/scripts/uv"))
+    _send(host, host.index.folder / WHEEL, tool)
     assert host.run(from_wheels=True, indexes=[], pages=[_nowhere()])["state"] == "done"
     assert host.version() == "0.16.0"
     assert host.index.requests == []

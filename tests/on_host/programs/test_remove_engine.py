@@ -53,6 +53,14 @@ def test_it_goes_with_what_only_it_had_in_the_cache(home: Path) -> None:
     assert (record["action"], record["engine"]) == ("remove", "vllm==0.16.0")
 
 
+def test_what_an_earlier_removal_was_ended_in_goes_too(home: Path) -> None:
+    ours = room(home, "vllm-0.16.0", whole=True)
+    left = ours.with_name(f"vllm-0.15.0{remove_engine.removal.ASIDE}-123")
+    (left / "environment").mkdir(parents=True)
+    remove()
+    assert not left.exists()
+
+
 def test_a_half_made_one_may_go(home: Path) -> None:
     ours = room(home, "vllm-0.16.0", whole=False)
     remove()
