@@ -67,49 +67,57 @@ class Engines:
 
     def remove(self, asked: Installation, *, dry_run: bool) -> None:
         """Take it away; raises what keeps it from that: what lives is not ours to end here."""
+        engine = self._meant(asked)
+        users = ", ".join(map(user, engine.used_by))
+        self._tell_removal(engine, users)
+        self._require_at_rest(engine)
+        if users:
+            self._have(USED, f"{engine.pin} is used by {users}", only_told=dry_run)
+        if dry_run:
+            return
+        with self.report.step("remove", engine.folder) as step:
+            request = RemoveEngine(engine=engine.engine, version=engine.version, used=bool(users))
+            answer = ask(self.host, request, deadline=REMOVAL_SECONDS)
+            step.done = f"{engine.pin}, {decimal(answer.freed_bytes)} more are free"
+        self.report.emit(
+            "result", f"removed  {engine.pin}", engine=engine.pin, changed=True, **answer.as_json()
+        )
+
+    def _meant(self, asked: Installation) -> EngineOnHost:
+        """The engine of our own by that name; raises UsageError("no_such_engine") with those that there are."""
         there = self.look()
         engine = there.ours(asked.pinned)
         if engine is None and there.without_gpus:
             engine = there.ours(asked.without_gpus().pinned)
         if engine is None:
-            known = ", ".join(f"{other.engine}=={other.version}" for other in there.engines if other.ours)
+            known = ", ".join(other.pin for other in there.engines if other.ours)
             message = f"{self.host.name} has no {asked.pinned} of our own; it has {known or 'none'}"
             raise UsageError("no_such_engine", message, next_command=self.command("list"))
-        pin, users = f"{engine.engine}=={engine.version}", ", ".join(map(user, engine.used_by))
+        return engine
+
+    def _tell_removal(self, engine: EngineOnHost, users: str) -> None:
         size = "" if engine.bytes is None else f", {decimal(engine.bytes)}"
-        lines = [f"{pin} on {self.host.name}", *wrap("  remove     ", f"{engine.folder}{size}")]
+        lines = [f"{engine.pin} on {self.host.name}", *wrap("  remove     ", f"{engine.folder}{size}")]
         lines += wrap("  used by    ", users or "no deployment")
-        step = {"name": "remove", "effects": [f"take away {pin}"], "files": [engine.folder]}
-        used = [
-            {"deployment": use.deployment, "launch": use.launch, "alive": use.alive} for use in engine.used_by
-        ]
         self.report.emit(
-            "plan", "\n".join([*lines, ""]), engine=pin, bytes=engine.bytes, steps=[step], used_by=used
+            "plan",
+            "\n".join([*lines, ""]),
+            engine=engine.pin,
+            bytes=engine.bytes,
+            steps=[{"name": "remove", "effects": [f"take away {engine.pin}"], "files": [engine.folder]}],
+            used_by=engine.as_json()["used_by"],
         )
-        self._require_at_rest(engine)
-        if users:
-            self._have(USED, f"{pin} is used by {users}", only_told=dry_run)
-        if dry_run:
-            return
-        with self.report.step("remove", engine.folder) as done:
-            request = RemoveEngine(engine=engine.engine, version=engine.version, used=bool(users))
-            answer = ask(self.host, request, deadline=REMOVAL_SECONDS)
-            done.done = f"{pin}, {decimal(answer.freed_bytes)} more are free"
-        self.report.emit("result", f"removed  {pin}", engine=pin, changed=True, **answer.as_json())
 
     def _require_at_rest(self, engine: EngineOnHost) -> None:
         """Raise where somebody makes it now, or a launch that was started by it lives."""
-        pin, host = f"{engine.engine}=={engine.version}", self.host.name
+        host = self.host.name
         if engine.state == "making":
-            again = self.command(f"install {pin}")
-            raise Locked("engine_busy", f"{host}: {pin} is being installed now", next_command=again)
+            again = self.command(f"install {engine.pin}")
+            raise Locked("engine_busy", f"{host}: {engine.pin} is being installed now", next_command=again)
         for use in engine.used_by:
             if use.alive:
-                raise PreflightRefused(
-                    "engine_in_use",
-                    f"{host}: launch {use.launch} of {use.deployment} runs by {pin}",
-                    next_command=self.command("list"),
-                )
+                message = f"{host}: launch {use.launch} of {use.deployment} runs by {engine.pin}"
+                raise PreflightRefused("engine_in_use", message, next_command=self.command("list"))
 
     def _tell(self, installation: Installation, there: EnginesOnHost) -> None:
         """The plan, and whether the room for it will likely do."""

@@ -22,8 +22,6 @@ from orchestrator.programs.read_facts import ReadFacts
 
 SECONDS = 60.0
 """How long each of the two looks may take."""
-
-
 _BELOW_HOME = f"{ENGINES.removeprefix('~')}/"
 
 
@@ -43,6 +41,16 @@ class EngineOnHost:
     ours: bool
     bytes: int | None
     used_by: tuple[EngineUse, ...] = ()
+
+    @property
+    def pin(self) -> str:
+        return f"{self.engine}=={self.version}"
+
+    def as_json(self) -> dict[str, Any]:
+        uses = [
+            {"deployment": use.deployment, "launch": use.launch, "alive": use.alive} for use in self.used_by
+        ]
+        return {**asdict(self), "used_by": uses}
 
 
 @dataclass(frozen=True)
@@ -67,14 +75,11 @@ class EnginesOnHost:
         return next(matching, None)
 
     def as_json(self) -> dict[str, Any]:
-        engines = [
-            {**asdict(engine), "used_by": [_use(use) for use in engine.used_by]} for engine in self.engines
-        ]
         return {
             "host": self.host,
             "folder": self.folder,
             "free_bytes": self.free_bytes,
-            "engines": engines,
+            "engines": [engine.as_json() for engine in self.engines],
             "unread": self.unread or None,
         }
 
@@ -139,10 +144,6 @@ def _others(rooms: EngineRooms, listed: Sequence[Environment]) -> tuple[EngineOn
 
 def _uses(uses: Sequence[EngineUse], folder: str) -> tuple[EngineUse, ...]:
     return tuple(use for use in uses if use.folder == folder)
-
-
-def _use(use: EngineUse) -> dict[str, Any]:
-    return {"deployment": use.deployment, "launch": use.launch, "alive": use.alive}
 
 
 def _folder(environment: Environment) -> str:

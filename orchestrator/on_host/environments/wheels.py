@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -67,7 +68,7 @@ def received(
 
 
 def _filled(path: Path, offset: int, size: int, read: ByteSource) -> bool:
-    """Whether all of it came; raises Refusal("install_no_space")."""
+    """Whether all of it came; raises Refusal("install_no_space"), or "engines_folder" for what else the system says."""
     try:
         with os.fdopen(
             os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb"
@@ -81,7 +82,9 @@ def _filled(path: Path, offset: int, size: int, read: ByteSource) -> bool:
                 out.write(data)
                 offset += len(data)
     except OSError as error:
-        raise Refusal("install_no_space", f"{path}: {error.strerror or error}") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        code = "install_no_space" if full else "engines_folder"
+        raise Refusal(code, f"{path}: {error.strerror or error}") from error
     return True
 
 

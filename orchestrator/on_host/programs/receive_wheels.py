@@ -21,11 +21,11 @@ _PATIENCE_SECONDS = 3.0
 def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yields {"wanted": [{name, offset}]}, then reads that of each file from standard input, yielding {name, sound}.
 
-    request: engine, version, files [{name, size, sha256}]. Where the engine counts already, nothing is wanted. Raises
-    Refusal: wheels_busy where another sender is at it, and what `wheels.begun` raises.
+    request: engine, version, files [{name, size, sha256}]. Where the engine counts already, or is being made from what was sent
+    before, nothing is wanted. Raises Refusal: wheels_busy where another sender is at it, and what `wheels` raises.
     """
     there = rooms.room(request["engine"], request["version"])
-    if there.interpreter.exists():
+    if there.state() != "half_made":
         yield {"wanted": []}
         return
     room = rooms.made(there)
