@@ -32,6 +32,11 @@ def decimal(count: int) -> str:
     return f"{amount:.1f} TB"
 
 
+def fewest(*tokens: int | None) -> int | None:
+    """The smallest of those that are known."""
+    return min((each for each in tokens if each is not None), default=None)
+
+
 def beside(served: int, asked: int | str | None) -> str:
     """Tokens of one request that a server takes, beside what was asked for: 46112 (asked 131072), 46112 (auto: as many as fit)."""
     if asked == "auto":

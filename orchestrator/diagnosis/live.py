@@ -44,6 +44,11 @@ class Live:
         """Where the launch is."""
         return self._following.startup.phase
 
+    @property
+    def context(self) -> int | None:
+        """Tokens of one request, where the engine has said before it served that it takes fewer than the model's own."""
+        return self._following.startup.context
+
     def now(self, idle_seconds: float) -> Diagnosis:
         """The diagnosis of all lines so far, after so many seconds without another one."""
         self._scanner.catch_up()

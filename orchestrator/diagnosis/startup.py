@@ -57,6 +57,7 @@ class StartUp:
         self.version: str | None = None
         self.compute_cap: str | None = None
         self.kv_tokens: int | None = None
+        self.context: int | None = None
         self.attention_backend: str | None = None
         self.arguments: Mapping[str, str] | None = None
         self.engine: Mapping[str, str] = MappingProxyType({})
@@ -221,6 +222,7 @@ class StartUp:
             self.engine_line = self.engine_line or line.number
         self.compute_cap = self.compute_cap or detail.compute_cap
         self.attention_backend = detail.attention_backend or self.attention_backend
+        self.context = detail.context or self.context
 
 
 def _seconds(clock: str) -> int | None:

@@ -82,6 +82,8 @@ class Portrait:
     arguments: Mapping[str, str] | None = None
     settings: Mapping[str, str] | None = None
     kv_tokens: int | None = None
+    context: int | None = None
+    """Tokens of one request, where the engine has taken fewer than the model's own."""
     compute_cap: str | None = None
     attention_backend: str | None = None
 

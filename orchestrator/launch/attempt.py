@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Literal
 
-from orchestrator.base.amounts import duration
+from orchestrator.base.amounts import duration, fewest
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
@@ -59,10 +59,11 @@ class Attempt:
         self._grammar = job.playbook.kind.log
         self._server = Server(job)
         live = Live(plan.beside_log, job.wishes.patches, self._grammar)
+        self._live = live
         self._shown = Progress(live, past, served=under_way.served)
         self._proven = False
         self.context: int | None = None
-        """Tokens of one request, as the server told with its last completion."""
+        """Tokens of one request, as the server told with its last completion, or fewer where its log knows better."""
 
     def __enter__(self) -> Attempt:
         request = FollowLaunch(
@@ -190,7 +191,7 @@ class Attempt:
     def _ask(self, seconds: float) -> vigil.Trial:
         began = time.monotonic()
         answer = self._server.complete(self._under_way.endpoint, seconds=seconds)
-        self.context = answer.context
+        self.context = fewest(answer.context, self._live.context)
         return vigil.Trial(began, time.monotonic(), answer)
 
     def _not_for_us(

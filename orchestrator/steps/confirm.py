@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.base.amounts import fewest
 from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
 from orchestrator.plan.differences import differing
 from orchestrator.plan.plan import Plan
@@ -38,7 +39,7 @@ class Confirm(Step):
             step.state = "ok" if answer.ok else "failed"
         if not answer.ok:
             return "follow"
-        work.context = answer.context
+        work.context = fewest(answer.context, survey.outcome.context if survey.outcome else None)
         if survey.outcome is None or survey.outcome.result != "healthy":
             assert survey.observed.launch is not None  # it serves
             job.record(OutcomeRecord.healthy(survey.observed.launch, answer.context))

@@ -52,6 +52,8 @@ class Outcome:
     """The patch that recognised the failure."""
     from_outside: bool = False
     """Whether it was killed by nobody knows whom."""
+    context: int | None = None
+    """Tokens of one request, as it told when it was healthy."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,9 @@ def _launch(history: History, record: LaunchRecord) -> History:
 
 
 def _outcome(history: History, record: OutcomeRecord) -> History:
-    outcome = Outcome(record.launch, record.result, record.cause or "", record.finding, record.from_outside)
+    outcome = Outcome(
+        record.launch, record.result, record.cause or "", record.finding, record.from_outside, record.context
+    )
     if outcome.launch != history.launch:
         return history
     if outcome.result != "healthy":  # a launch may be looked at again, and is killed once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from orchestrator.base.amounts import fewest
 from orchestrator.engines.options import Context
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import History
@@ -24,7 +25,7 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
         "members": [member.as_json() for member in observed.members],
         "health": observed.health,
         "models": list(observed.models),
-        "context": observed.context,
+        "context": fewest(observed.context, _recorded(observed, history)),
         "asked_context": _asked(observed),
         "listener": observed.listener.as_json() if observed.listener else None,
         "shm": observed.shm.as_json(),
@@ -42,6 +43,12 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
             for applied in history.applied
         ],
     }
+
+
+def _recorded(observed: Observed, history: History) -> int | None:
+    """The context that the launch which answers is on record with: its log may have known better than its server does."""
+    outcome = history.outcome
+    return outcome.context if observed.context and outcome and outcome.launch == observed.launch else None
 
 
 def _asked(observed: Observed) -> Context | None:

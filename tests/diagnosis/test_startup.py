@@ -80,6 +80,23 @@ def test_the_kv_tokens_and_the_backend() -> None:
     assert startup.attention_backend == "TRITON_MLA"
 
 
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [
+        (
+            "reduced from 131072 to 46112 to fit in available GPU memory (3.08 GiB available for KV cache)",
+            46112,
+        ),
+        ("full model context length 131072 fits in available GPU memory", None),
+    ],
+)
+def test_a_context_that_was_left_to_the_engine(text: str, context: int | None) -> None:
+    line = (
+        f"(EngineCore_DP0 pid=7) INFO 02-20 21:35:07 [kv_cache_utils.py:1445] Auto-fit max_model_len: {text}"
+    )
+    assert fed([line.encode()]).context == context
+
+
 def test_an_old_server_lists_all_its_arguments() -> None:
     startup = of_case("flashattn-v1-fp8kv")
     assert startup.version == "0.7.3"

@@ -20,6 +20,7 @@ from orchestrator.programs.place import Endpoint
 from tests.jobs import KIMI, PATCHES, Told, job
 from tests.launch.following import Following
 from tests.surveys import survey
+from tests.waiting import eventually
 
 COMPLETION: dict[str, Any] = {
     "ok": False, "status": None, "text": None, "tokens": 0, "seconds": 1.0, "tokens_per_second": None, "error": None,
@@ -38,6 +39,14 @@ READY = {
     "ours": True,
     "owner": None,
 }
+FITTED = (
+    b"(EngineCore_DP0 pid=812) INFO 02-20 21:35:07 [kv_cache_utils.py:1445] Auto-fit max_model_len: reduced from 262144 to "
+    b"46096 to fit in available GPU memory (3.08 GiB available for KV cache)\n"
+)
+FITTED = (
+    b"(EngineCore_DP0 pid=812) INFO 02-20 21:35:07 [kv_cache_utils.py:1445] Auto-fit max_model_len: reduced from 262144 to "
+    b"46096 to fit in available GPU memory (3.08 GiB available for KV cache)\n"
+)
 MISMATCH = (
     b"(APIServer pid=800) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': 'm'}\n"
     b"(APIServer pid=800) ERROR 02-20 21:35:07 [x.py:1] Traceback (most recent call last):\n"
@@ -267,3 +276,16 @@ def test_one_that_answers_is_looked_at_while_the_others_of_its_group_are_waited_
     assert failure is not None
     assert failure.cause == "the engine ended with exit status 1"
     assert [record["result"] for record in host.recorded] == ["failed"]
+
+
+def test_its_log_knows_better_than_its_server_how_many_tokens_fitted() -> None:
+    """Up to vLLM 0.19 the server goes on to name the model's own."""
+    host = Serving({**TOKENS, "context": 262144})
+    host.log.put(FITTED)
+    host.states.put(READY)
+    with following(host) as launch:
+        eventually(lambda: launch._live.context)
+        assert launch.until_ready() is None
+        assert launch.prove() is None
+    assert launch.context == 46096
+    assert host.recorded[0]["context"] == 46096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from orchestrator.launch.server import Server
 from orchestrator.programs.smoke import Completion
 from orchestrator.steps.confirm import Confirm
+from orchestrator.steps.step import Work
 from tests.jobs import Answering, Told, job
 from tests.steps.doing import do, plan
 from tests.surveys import NEVER_LAUNCHED, survey
@@ -38,6 +40,18 @@ def test_a_completion_goes_on_record_where_it_is_the_first(
     monkeypatch.setattr(type(asked), "record", lambda self, record: records.append(record.as_json()))
     assert do(confirm(journal), asked) == ("done", 0)
     assert records == [HEALTHY] * recorded
+
+
+@pytest.mark.parametrize(("recorded", "context"), [({}, 262144), ({"context": 46096}, 46096)])
+def test_the_context_is_the_one_on_record_where_the_server_names_more(
+    recorded: dict[str, int], context: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = ANSWER.model_copy(update={"context": 262144})
+    monkeypatch.setattr(Server, "complete", lambda self, place: answer)
+    with ExitStack() as until_end:
+        work = Work(job(), lambda: None, until_end)
+        assert confirm([STARTED, {**HEALTHY, **recorded}]).do(work) == "done"
+    assert work.context == context
 
 
 def test_where_none_comes_it_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:

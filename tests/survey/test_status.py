@@ -51,3 +51,13 @@ def test_the_context_that_was_asked_for_is_that_of_the_launch(note: Any, asked: 
     kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
     told = describe("h", kimi, *observed(launch=1, command={"argv": [], "note": note}, context=46112))
     assert (told["context"], told["asked_context"]) == (46112, asked)
+
+
+@pytest.mark.parametrize(("server", "context"), [(262144, 46096), (32768, 32768), (None, None)])
+def test_the_context_is_the_fewest_of_servers_and_record(server: Any, context: Any) -> None:
+    journal = [
+        {"action": "launch", "launch": 1, "machine": "here"},
+        {"action": "outcome", "launch": 1, "result": "healthy", "context": 46096, "machine": "here"},
+    ]
+    kimi = playbooks.find("kimi-k2.5", [shipped("playbooks")])
+    assert describe("h", kimi, *observed(launch=1, context=server, journal=journal))["context"] == context

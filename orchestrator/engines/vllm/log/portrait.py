@@ -28,9 +28,17 @@ _CAPABILITY = re.compile(
     r"Device capability (?P<capability>\d{1,3}\.\d{1,3}) not supported|compute capability (?P<also>\d{1,3}\.\d)\b"
 )
 _BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]{1,80}) (?:attention )?backend")
+# Up to 0.19 the server does not learn of it, and goes on to name the model's own in /v1/models.
+_FITTED = re.compile(r"Auto-fit max_model_len: reduced from \d{1,12} to (?P<context>\d{1,9})\b")
 
-DETAIL_HINTS = ("data type to store kv cache", "capability", "backend")
-TELLING = (r"vllm serve | -m vllm\.", _KV_DTYPE.pattern, _CAPABILITY.pattern, _BACKEND.pattern)
+DETAIL_HINTS = ("data type to store kv cache", "capability", "backend", "Auto-fit max_model_len")
+TELLING = (
+    r"vllm serve | -m vllm\.",
+    _KV_DTYPE.pattern,
+    _CAPABILITY.pattern,
+    _BACKEND.pattern,
+    _FITTED.pattern,
+)
 
 
 def of_a_milestone(text: str) -> Portrait:
@@ -50,10 +58,12 @@ def of_a_milestone(text: str) -> Portrait:
 def of_a_detail(text: str) -> Portrait:
     """What any other line of a start tells."""
     dtype, capability, backend = _KV_DTYPE.search(text), _CAPABILITY.search(text), _BACKEND.search(text)
+    fitted = _FITTED.search(text)
     return Portrait(
         settings=MappingProxyType({"kv_cache_dtype": dtype["dtype"]}) if dtype else None,
         compute_cap=(capability["capability"] or capability["also"]) if capability else None,
         attention_backend=backend["backend"] if backend else None,
+        context=int(fitted["context"]) if fitted else None,
     )
 
 
