@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
+from orchestrator.playbook.names import called
 from tests import surveys
 from tests.engines.kv_cache.real import NO_ENGINE
 from tests.jobs import PATCHES
@@ -62,10 +63,13 @@ def arguments(printed: dict[str, Any]) -> list[str]:
 
 def of_playbooks(release: str) -> dict[str, list[str]]:
     lines = {}
-    for name, playbook in shipped.ALL.items():
+    for name in called([shipped.FOLDER]):
+        playbook = shipped.playbook_of(name)
         if playbook.engine.accepts(release):
-            for cards in {"8xRTX PRO 6000", shipped.cards_for(playbook) if playbook.choose else "8xH200"}:
-                lines[f"{name} on {cards}"] = arguments(shipped.planned(playbook, cards, release).as_json())
+            cards = (
+                shipped.cards_for(playbook) if playbook.choose and name not in shipped.UNSIZED else "8xH200"
+            )
+            lines[f"{name} on {cards}"] = arguments(shipped.planned(playbook, cards, release).as_json())
     return lines
 
 
