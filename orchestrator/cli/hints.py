@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from orchestrator.base.errors import CheckpointError, DeployError
-from orchestrator.cli.typed import as_typed
+from orchestrator.cli.typed import as_typed, retyped
 from orchestrator.on_host.secrets.secrets import redact
 
 Forms = Mapping[str, str | tuple[str, ...]]
@@ -63,6 +63,17 @@ AFTER: Forms = {
         "{command} --set {setting}",
         "deploy show {playbook}",
         "deploy list playbooks",
+    ),
+    "option_unknown": (
+        "{retyped}",
+        "{command} --set arguments.{unset}=null --engine-arg {argument}",
+        "{command} --set arguments.{unset}=null",
+    ),
+    "option_not_there": ("{retyped}", "{command} --set arguments.{unset}=null"),
+    "option_value": (
+        "{retyped}",
+        "{command} --engine-arg {argument}",
+        "{command} --set arguments.{unset}=null",
     ),
     "gpus_missing": "{command} --gpu {gpu}",
     "gpu_memory": "{command} --gpu {gpu}",
@@ -145,6 +156,8 @@ def after(error: DeployError, typed: str, asked: str | None = None) -> str | Non
     if error.next_command is not None:
         return error.next_command
     known = {name: shlex.quote(value) for name, value in error.known.items()} | {"command": typed}
+    if "typed" in known:
+        known["retyped"] = retyped(typed, error.known["typed"], error.known.get("argument"))
     if words := error.asked or asked:
         known["asked"] = words
     forms = (AFTER_A_PROGRAM if "program" in known else AFTER).get(error.code)

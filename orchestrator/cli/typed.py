@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.options import SharedOptions
+from orchestrator.engines.command_line import canonical
 from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret, redact
 
 _VALUED = ("--env", "--set", "--engine-arg")
@@ -45,6 +46,24 @@ def _last(key: str) -> str:
 def reaching(host: str, ssh_config: str | None) -> str:
     """The options that lead to the same host, for hints."""
     return shlex.join(_masked(["--host", host, *(("--ssh-config", ssh_config) if ssh_config else ())]))
+
+
+def retyped(command: str, argument: str, instead: str | None) -> str:
+    """A command line with another engine argument for that of this name, or (None) without it."""
+    words = iter(shlex.split(command))
+    kept: list[str] = []
+    for word in words:
+        option, glued, setting = word.partition("=")
+        if option not in ("--set", "--engine-arg"):
+            kept.append(word)
+            continue
+        setting = setting if glued else next(words, "")
+        name = setting.removeprefix("arguments." if option == "--set" else "--").partition("=")[0]
+        if canonical(name) != argument or (option == "--set" and name == setting.partition("=")[0]):
+            kept += [option, setting]
+        elif instead is not None:
+            kept += ["--engine-arg", instead]
+    return shlex.join(kept)
 
 
 def again(options: SharedOptions, host: str) -> str:

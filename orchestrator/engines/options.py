@@ -57,6 +57,38 @@ class Wanted:
 
 
 @dataclass(frozen=True)
+class Adaptation:
+    """What was asked for in words that this version of the engine does not have, and what it gets instead."""
+
+    asked: str
+    instead: tuple[str, ...]
+    """Options or a variable, as they are typed; none where it is left out."""
+    when: str
+    """In which releases the words differ: "since vLLM 0.13.0"."""
+    why: str = ""
+    """Why it may be left out."""
+
+    @property
+    def sentence(self) -> str:
+        if self.instead:
+            return f"{self.asked} is {' '.join(self.instead)} {self.when}"
+        return f"{self.asked}: {self.why} ({self.when})"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"asked": self.asked, "instead": list(self.instead), "when": self.when, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Objection:
+    """An option for which this version of the engine would end at once; `known` leads to the command to type."""
+
+    code: str
+    sentence: str
+    option: str
+    known: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Options(ABC):
     """The options and variables of one launch; each engine has its own kind."""
 
@@ -82,6 +114,8 @@ class Options(ABC):
     """What is set on top of the host's own environment."""
     removed: tuple[str, ...] = ()
     """Names that must not reach the engine even where the host's own environment sets them."""
+    adaptations: tuple[Adaptation, ...] = ()
+    """In what it differs from what was asked for, so that this version takes it."""
 
     @property
     @abstractmethod
@@ -107,9 +141,17 @@ class Options(ABC):
         """What the command line names beside the model, from where the consent to run the model's code would run code of
         which no commit says which. Judged as consents are."""
 
+    def for_version(self, version: str) -> Self:
+        """The same as this version of the engine spells it, with a note of each difference (`adaptations`)."""
+        return self
+
+    def objections(self, version: str) -> tuple[Objection, ...]:
+        """For which options this version ends at once for certain; those that a remedy set are its patch's to judge."""
+        return ()
+
     @abstractmethod
     def not_taken(self, version: str) -> tuple[str, ...]:
-        """A sentence for each option and variable that this version of the engine refuses or ignores."""
+        """A sentence for each option and variable that this version of the engine may refuse or ignores."""
 
     @property
     @abstractmethod
@@ -211,6 +253,10 @@ class Options(ABC):
         """The same with these options set, or taken away (None), by their exact names."""
         given = {name: option for name, option in {**self.given, **changes}.items() if option is not None}
         return replace(self, given=given)
+
+    def adapting(self, note: Adaptation) -> Self:
+        """The same with one more note."""
+        return replace(self, adaptations=(*self.adaptations, note))
 
     def with_variables(self, variables: Iterable[Variable]) -> Self:
         """The same with these variables set."""

@@ -131,8 +131,8 @@ class Fitting:
     def _fits_with(self, option: str, value: int) -> bool:
         """Whether it would fit with this option, which the release takes."""
         changed = self.options.changed({option: Option(value, "option")})
-        before = self.options.not_taken(self.version) if self.version else ()
-        if self.version and set(changed.not_taken(self.version)) - set(before):
+        refused = changed.objections(self.version) if self.version else ()
+        if any(objection.option == option for objection in refused):
             return False
         return replace(self, options=changed)._fit().verdict == "fits"
 

@@ -124,5 +124,5 @@ def gpu_shortage(
         return None
     if short is None or short.lower is None:
         return short
-    fits = fit(playbook, survey, version, resolve.standing(playbook, survey, share=short.lower))
+    fits = fit(playbook, survey, version, resolve.standing(playbook, survey, version, share=short.lower))
     return replace(short, lower=None) if fits.verdict == "does_not_fit" else short

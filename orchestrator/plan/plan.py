@@ -134,6 +134,7 @@ class Plan:
                 {"name": name, "value": option.value, "origin": option.origin}
                 for name, option in self.options.given.items()
             ],
+            "adaptations": [adaptation.as_json() for adaptation in self.options.adaptations],
             "environment": [variable.as_json() for variable in self.environment],
             "collective": None if self.measured is None else self.measured.as_json(),
             "predictions": [
@@ -170,13 +171,15 @@ def make_plan(
     """Plan what a verb would do on the host as the survey found it."""
     installs = installed_first(playbook, survey)
     version = wishes.version(survey) or expected(playbook, survey)
-    standing = resolve.standing(playbook, survey)
+    standing = resolve.standing(playbook, survey, version)
     known = of_launch(playbook, survey, version, standing)
     wanted, skipped = _changes(survey, wishes, known, standing)
     fp8_fails = may_fail(standing.kv_dtype_setting, "fp8", wishes.patches, known)
     changes, options, fit = outlook.with_consequences(
         playbook, survey, version, wanted, standing, fp8_fails=fp8_fails
     )
+    if version:  # what the changes set, too
+        options = options.for_version(version)
     withheld: tuple[str, ...] = ()
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
@@ -215,6 +218,7 @@ def make_plan(
         refusals=(
             *preflight.refusals(host, playbook, survey, version),
             *(each.refusal(host) for each in foreseen if each.forbids),
+            *preflight.options_refused(host, playbook, options, version),
             *([too_large] if too_large is not None else []),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
         ),

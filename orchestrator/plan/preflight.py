@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from orchestrator.base.errors import DeployError, PreflightRefused
+from orchestrator.engines.options import Options
 from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.source import Unknown
 from orchestrator.on_host.checkpoint.configs import CONFIG
@@ -69,6 +70,20 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
     wanted = f"{pinned or playbook.engine.version}, which {playbook.name} needs"
     reason = f"{host}: {playbook.kind.title} {version} is outside {wanted}{there}"
     return [PreflightRefused("engine_version", reason, **known)]
+
+
+def options_refused(
+    host: str, playbook: Playbook, options: Options, version: str | None
+) -> list[DeployError]:
+    """The options for which this version of the engine would end at once; nothing of one that is refused itself."""
+    refused: list[DeployError] = []
+    for objection in options.objections(version) if version and playbook.engine.accepts(version) else ():
+        known = dict(objection.known)
+        if objection.option in playbook.arguments:
+            typed = options.given[objection.option].origin == "option"
+            known["typed" if typed else "unset"] = objection.option
+        refused.append(PreflightRefused(objection.code, f"{host}: {objection.sentence}", **known))
+    return refused
 
 
 def _release(playbook: Playbook) -> str | None:

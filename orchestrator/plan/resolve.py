@@ -43,8 +43,11 @@ def requested(playbook: Playbook, *, python: str, folder: str) -> Options:
     )
 
 
-def standing(playbook: Playbook, survey: Survey, *, share: float | None = None) -> Options:
-    """What is asked for with what the patches in force set, without what a remedy may not.
+def standing(
+    playbook: Playbook, survey: Survey, version: str | None = None, *, share: float | None = None
+) -> Options:
+    """What is asked for with what the patches in force set, without what a remedy may not, as this version of the engine
+    spells it.
 
     `share` of each card is asked for instead of what the playbook does.
     """
@@ -53,7 +56,8 @@ def standing(playbook: Playbook, survey: Survey, *, share: float | None = None) 
     flags = {name: value for name, value in history.flags.items() if name not in left_out}
     environment = {name: value for name, value in history.environment.items() if name not in left_out}
     options = requested(playbook, python=python, folder=survey.checkpoint.folder)
-    return (options if share is None else options.taking(share)).remedied(flags, environment)
+    options = (options if share is None else options.taking(share)).remedied(flags, environment)
+    return options.for_version(version) if version else options
 
 
 def changed(options: Options, changes: Iterable[Change]) -> Options:

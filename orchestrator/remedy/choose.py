@@ -116,7 +116,7 @@ def _obstacle(way: ProposedWay, patch: Patch, survey: Survey) -> str:
 
 def _with_cost(way: ProposedWay, change: Change, plan: Plan, survey: Survey) -> tuple[Change, str]:
     """The change with what it brings about, and what it costs then."""
-    standing = resolve.standing(plan.playbook, survey)
+    standing = resolve.standing(plan.playbook, survey, plan.version)
     (planned,), _, fit = with_consequences(plan.playbook, survey, plan.version, (change,), standing)
     growth = "" if fit.verdict == "unknown" else f"; {_growth(plan.fit, fit)}"
     return planned, f"{way.cost}{growth}"

@@ -26,12 +26,14 @@ def test_awkward_words_reach_the_engine_as_they_are(case: Case, repositories: Pa
     shutil.copytree(repositories / REPOSITORY, case.checkpoint)
     case.content["checkpoint"] = {"folder": str(case.checkpoint)}
     case.content |= {"engine": {"python": engine.python}, **ONE_CARD}
-    case.content["arguments"] = {"chat-template": word, "chat-template-content-format": f"-- {word}"}
+    case.content["arguments"] = {"chat-template": word, "generation-config": f"-- {word}"}
     case.content["environment"] = {"AWKWARD": word, "DASHED": f"-n {word}"}
     case.content["smoke"] = {"prompt": f"{word}\n{word}", "max_tokens": 2}
     case.write()
     try:
-        left = case.deploy("PLAYBOOK", "--json", "--env", f"GIVEN={word}", "--engine-arg", f"seed={word}")
+        left = case.deploy(
+            "PLAYBOOK", "--json", "--env", f"GIVEN={word}", "--engine-arg", f"response-role={word}"
+        )
         assert left.code == 0, left.out + left.err
         status = json.loads(case.deploy("status", "PLAYBOOK", "--json").out)
         commands = {one["pid"]: words_of(one["pid"], "cmdline") for one in status["members"]}
@@ -41,7 +43,7 @@ def test_awkward_words_reach_the_engine_as_they_are(case: Case, repositories: Pa
             engine.python,
             str(case.checkpoint),
             word,
-            f"--chat-template-content-format=-- {word}",
+            f"--generation-config=-- {word}",
         ):
             assert one in argv
         environment = words_of(pid, "environ")

@@ -44,6 +44,9 @@ ASKED = "tiny --host gpu7"
         (PreflightRefused("gpu_busy", "x", cards="1,2"), f"{TYPED} --env CUDA_VISIBLE_DEVICES=1,2"),
         (PreflightRefused("gpu_busy", "x", setting="arguments.gpu-memory-utilization=0.6"), f"{TYPED} --set arguments.gpu-memory-utilization=0.6"),
         (PreflightRefused("gpu_busy", "x", next_command="nvidia-smi  # on gpu7"), "nvidia-smi  # on gpu7"),
+        (PreflightRefused("option_unknown", "x", unset="max-num-seq", argument="max-num-seqs=8"), f"{TYPED} --set arguments.max-num-seq=null --engine-arg max-num-seqs=8"),
+        (PreflightRefused("option_value", "x", unset="kv-cache-dtype", argument="kv-cache-dtype=fp8"), f"{TYPED} --engine-arg kv-cache-dtype=fp8"),
+        (PreflightRefused("option_not_there", "x", unset="rope-theta"), f"{TYPED} --set arguments.rope-theta=null"),
         (Locked("locked", "x"), "deploy status tiny --host gpu7"),
         (Locked("checkpoint_busy", "x"), "deploy status tiny --host gpu7"),
         (Locked("checkpoint_busy", "x", program="config_files"), TYPED),
@@ -72,7 +75,7 @@ def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, 
     for form in (
         form for of_code in forms.values() for form in ([of_code] if isinstance(of_code, str) else of_code)
     ):
-        if form.startswith("{command}"):
+        if form.startswith(("{command}", "{retyped}")):
             continue
         program, first = form.split()[:2]
         assert program == "deploy"

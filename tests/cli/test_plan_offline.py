@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import Any
@@ -127,9 +128,46 @@ def test_what_is_refused_for_certain_leaves_with_4_and_a_command_that_is_not(
     printed = plan(capsys, *words, code=4)
     assert printed["error"]["code"] == code
     assert printed["error"]["next"].endswith(follows)
-    import shlex
-
     assert run(shlex.split(printed["error"]["next"])[1:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("argument", "code", "follows"),
+    [
+        ("moe-bakend=triton", "option_unknown", "--engine-arg moe-backend=triton"),
+        ("kv-cache-dtype=fp8_ds", "option_value", "--engine-arg kv-cache-dtype=fp8_ds_mla"),
+        ("rope-theta=10000", "option_not_there", "--vllm 0.24.0"),
+    ],
+)
+def test_an_option_that_ends_the_engine_at_once_is_refused_before_anything_is_fetched(
+    argument: str,
+    code: str,
+    follows: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ["plan", "kimi-k2.5", "--gpu", "8xRTX PRO 6000", "--vllm", "0.24.0", "--engine-arg", argument]
+    monkeypatch.setattr("sys.argv", ["deploy", *words])
+    printed = plan(capsys, *words, code=4)
+    assert [refusal["code"] for refusal in printed["refusals"]] == [code]
+    assert printed["error"]["next"].endswith(follows)
+    assert run(shlex.split(printed["error"]["next"])[1:]) == 0
+
+
+def test_an_option_of_another_release_is_launched_as_this_one_spells_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = [*FLAGSHIP, "--engine-arg", "task=embed", "--engine-arg", "disable-mm-preprocessor-cache"]
+    printed = plan(capsys, *words)
+    assert printed["command"][-4:] == ["--runner", "pooling", "--mm-processor-cache-gb", "0"]
+    assert [(each["asked"], each["instead"], each["when"]) for each in printed["adaptations"]] == [
+        ("--task embed", ["--runner pooling"], "since vLLM 0.13.0"),
+        ("--disable-mm-preprocessor-cache", ["--mm-processor-cache-gb 0"], "since vLLM 0.13.0"),
+    ]
+    assert run([*FLAGSHIP, "--engine-arg", "task=embed", "--engine-arg", "swap-space=4"]) == 0
+    text = capsys.readouterr().out
+    assert "  renamed    --task embed is --runner pooling since vLLM 0.13.0" in text
+    assert "  left out   --swap-space 4: " not in text  # 0.16.0 has it still
 
 
 def test_saved_facts_are_planned_as_the_host_they_are_of(

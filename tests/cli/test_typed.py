@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.cli.typed import as_typed
+from orchestrator.cli.typed import as_typed, retyped
 
 
 def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +46,18 @@ def test_a_password_in_ssh_config_is_not_repeated(tmp_path: Path, capsys: pytest
 )
 def test_told(typed: list[str], shown: str) -> None:
     assert as_typed(typed) == shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "argument", "instead", "then"),
+    [
+        ("deploy x --engine-arg max_num_seq=8 -v", "max-num-seq", "max-num-seqs=8", "deploy x --engine-arg max-num-seqs=8 -v"),
+        ("deploy x --engine-arg=max-num-seq=8", "max-num-seq", None, "deploy x"),
+        ("deploy x --set arguments.a=1 --set port=1", "a", "b=1", "deploy x --engine-arg b=1 --set port=1"),
+        ("deploy x --engine-arg --a --engine-arg b", "a", None, "deploy x --engine-arg b"),
+        ("deploy x --set a=1", "a", None, "deploy x --set a=1"),
+        ("deploy x --engine-arg", "a", None, "deploy x --engine-arg ''"),
+    ],
+)  # fmt: skip
+def test_an_argument_is_typed_otherwise(typed: str, argument: str, instead: str | None, then: str) -> None:
+    assert retyped(typed, argument, instead) == then

@@ -139,11 +139,3 @@ def test_consents_are_judged_as_vllm_reads_the_command_line() -> None:
     assert list(launch(host="127.0.0.1", trust_remote="true").consents()) == ["trust-remote-code"]
     assert list(launch(host="127.0.0.1", x="--trust-remote-code").consents()) == ["trust-remote-code"]
     assert list(launch().consents()) == ["listen-openly"]
-
-
-def test_what_a_version_does_not_take() -> None:
-    options = launch(swap_space=4).remedied({}, {"VLLM_ATTENTION_BACKEND": "FLASHMLA"})
-    assert [sentence.split()[5] for sentence in options.not_taken("0.33.0")] == [
-        "--swap-space",
-        "VLLM_ATTENTION_BACKEND",
-    ]

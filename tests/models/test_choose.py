@@ -83,7 +83,7 @@ def test_every_release_takes_the_options_that_are_chosen_for_it(row: dict[str, A
     model = published(row["model"], row["gb"])
     playbook = chosen(model, HOSTS[row["host"]][0], version).playbook
     options = resolve.requested(playbook, python="python3", folder="/m")
-    assert options.not_taken(version) == ()
+    assert (options.not_taken(version), options.objections(version)) == ((), ())
 
 
 def test_what_is_asked_for_stays_and_the_rest_is_chosen_by_it() -> None:

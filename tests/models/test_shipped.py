@@ -30,7 +30,7 @@ FIXED = ("kimi-k2.5", "tiny-mla")
 UNSIZED = ("step-3.7-flash", "step-3.7-flash-fp8", "step-3.7-flash-nvfp4")
 """Of which nobody here knows what a token takes."""
 RELEASES: list[str] = json.loads(
-    resources.files("orchestrator.engines.vllm").joinpath("flags.json").read_text()
+    resources.files("orchestrator.engines.vllm").joinpath("options.json").read_text()
 )["sampled"]
 BY_NAME = pytest.mark.parametrize("name", [name for name in called([FOLDER]) if name not in FIXED])
 

@@ -106,11 +106,11 @@ def test_a_launch_of_one_gpu_is_not_warned_of_links() -> None:
     ]
 
 
-def test_options_that_the_version_does_not_take_are_warned_of_where_it_is_known() -> None:
-    old = KIMI.with_overrides((), ("swap-space=4",))
+def test_variables_that_the_version_does_not_read_are_warned_of_where_it_is_known() -> None:
+    old = KIMI.with_overrides((), (), ("VLLM_ATTENTION_BACKEND=TRITON_MLA",))
     options = resolve.standing(old, host())
-    assert [line for line in caveats.warnings(host(), "0.20.0", options) if "--swap-space" in line]
-    assert not [line for line in caveats.warnings(host(), None, options) if "--swap-space" in line]
+    assert [line for line in caveats.warnings(host(), "0.20.0", options) if "VLLM_ATTENTION" in line]
+    assert not [line for line in caveats.warnings(host(), None, options) if "VLLM_ATTENTION" in line]
 
 
 @pytest.mark.parametrize(("kills", "removes"), [(False, False), (True, False), (False, True), (True, True)])

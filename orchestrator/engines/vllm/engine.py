@@ -38,9 +38,9 @@ def _kv_cache(question: CacheQuestion) -> KvCache | None:
 
 
 def _fits_context(version: str) -> bool:
-    from orchestrator.engines.vllm.flags import takes
+    from orchestrator.engines.vllm.values import taken
 
-    return takes("--max-model-len", "auto", version) is True
+    return taken("max-model-len", "auto", version)
 
 
 ENGINE = Engine(

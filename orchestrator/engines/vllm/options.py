@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines.module_options import ModuleOptions
+from orchestrator.engines.options import Objection
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.vllm import consents, memory, overhead
+from orchestrator.engines.vllm.adapting import adapted
 from orchestrator.engines.vllm.beside import named_beside
-from orchestrator.engines.vllm.flags import check_flags, check_variables
+from orchestrator.engines.vllm.ignored import ignored
 from orchestrator.engines.vllm.kv_cache import keeps_fp8
+from orchestrator.engines.vllm.objections import objections
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _FEWER_WEIGHTS = (
     "quantization", "load-format", "cpu-offload-gb", "offload-backend", "offload-group-size", "language-model-only",
@@ -41,10 +47,17 @@ class VllmOptions(ModuleOptions):
     def code_beside(self) -> tuple[str, ...]:
         return tuple(named_beside(self.argv, self.folder))
 
+    def for_version(self, version: str) -> Self:
+        return adapted(self, version)
+
+    def objections(self, version: str) -> tuple[Objection, ...]:
+        judged = objections(self.given.items(), version)
+        return tuple(objection for objection, option in judged if option.origin != "remedy")
+
     def not_taken(self, version: str) -> tuple[str, ...]:
-        names = (variable.name for variable in self.environment)
-        warnings = (*check_flags(self.named_texts(), version), *check_variables(names, version))
-        return tuple(warning.sentence for warning in warnings)
+        judged = objections(self.given.items(), version)
+        remedied = (objection.sentence for objection, option in judged if option.origin == "remedy")
+        return (*remedied, *ignored(self, version))
 
     @property
     def context_parallel(self) -> int:
