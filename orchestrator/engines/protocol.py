@@ -83,7 +83,7 @@ class Engine:
     on a host. `model` is what it reads out of a checkpoint's config files (with a config.json) as JSON says them, in a version of
     its own: texts by the names of the text model's keys. `kv_cache` answers what a model keeps in its KV cache on one GPU, None
     where that is not known. `parsers` suggests how what a model writes is read: by its type, its name on the Hub and the engine's
-    version. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
+    version. `whole_experts` is the option by which each GPU gets some of the experts in full instead of a part of each. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
     """
 
     kind: str
@@ -103,6 +103,7 @@ class Engine:
     )
     kv_cache: Callable[[CacheQuestion], KvCache | None] = _not_known
     parsers: Callable[[str, str, str | None], Iterable[SuitedOption]] = lambda _type, _name, _version: ()
+    whole_experts: SuitedOption | None = None
     fits_context: Callable[[str], bool] = lambda _version: False
     patience: str | None = None
     distribution: Distribution = Distribution()

@@ -17,7 +17,7 @@ from orchestrator.models.published import TOKENIZER, Published, document
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.plan.installing import expected, on_cpu
-from orchestrator.plan.plan import make_plan
+from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.parts import EngineSettings
@@ -204,15 +204,40 @@ def _size(
     counts = counts_for(len(cards), shape.heads)
     if asked.origin(*TENSOR) != "default":
         counts = [asked.parallel.tensor]
-    fit, tensor = None, counts[0]
+    tried = None
     for tensor in counts:
-        trial = _with(asked, hardware(tensor)).completed({TENSOR: tensor, CONTEXT: own or useful})
-        fit = make_plan(host, trial, survey, wishes).fit
-        if _enough(fit, useful):
+        spread = _with(asked, hardware(tensor)).completed({TENSOR: tensor, CONTEXT: own or useful})
+        tried = _tried(host, spread, survey, wishes)
+        if tried.runs and _enough(tried.fit, useful):
             break
-    assert fit is not None  # there is one count at least
-    yield _spread(fit, tensor, len(cards), useful, model.weights_bytes)
-    yield _context(fit, own, useful, fitted=fitted)
+    assert tried is not None  # there is one count at least
+    yield _spread(tried.fit, tensor, len(cards), useful, model.weights_bytes)
+    yield from tried.beside
+    yield _context(tried.fit, own, useful, fitted=fitted)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What a trial plan came to: whether nothing is foreseen to end the launch, and what had to be chosen for that."""
+
+    fit: Fit
+    runs: bool
+    beside: tuple[Choice, ...] = ()
+
+
+def _tried(host: str, spread: Playbook, survey: Survey, wishes: Wishes) -> _Tried:
+    """Experts whose parts would not do are dealt out whole, where that does."""
+    plan = make_plan(host, spread, survey, wishes)
+    whole = spread.kind.whole_experts
+    if _runs(plan) or whole is None or spread.origin("arguments", whole.option) != "default":
+        return _Tried(plan.fit, _runs(plan))
+    choice = Choice(("arguments", whole.option), whole.value, whole.reason)
+    other = make_plan(host, _with(spread, [choice]), survey, wishes)
+    return _Tried(other.fit, True, (choice,)) if _runs(other) else _Tried(plan.fit, False)
+
+
+def _runs(plan: Plan) -> bool:
+    return not any(refusal.code == "foreseen" for refusal in plan.refusals)
 
 
 def counts_for(cards: int, heads: int | None) -> list[int]:

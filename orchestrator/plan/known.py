@@ -16,7 +16,9 @@ from orchestrator.plan import measured
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
-_OF_FIGURES = frozenset(("num_attention_heads",))
+_OF_FIGURES = frozenset(
+    ("num_attention_heads", "moe_intermediate_size", "quantization", "weight_block_n", "weight_block_k")
+)
 """What is as it stands there; much else that the engine goes by is left out of figures, and would be read as a default."""
 
 

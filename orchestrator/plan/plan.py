@@ -87,10 +87,8 @@ class Plan:
     @property
     def environment(self) -> tuple[Sourced, ...]:
         """The variables, each with where its value comes from."""
-        chosen = {choice.key[-1] for choice in self.choices if choice.key[0] == "environment"}
         return tuple(
-            Sourced(variable, self.confirmations.get(variable.name), variable.name in chosen)
-            for variable in self.options.environment
+            Sourced(variable, self.confirmations.get(variable.name)) for variable in self.options.environment
         )
 
     @property

@@ -12,7 +12,7 @@ _WHO: dict[Origin, str] = {
     "playbook": "playbook",
     "option": "option",
     "topology": "this host",
-    "chosen": "usual for these cards",
+    "chosen": "profile of the cards",
 }
 
 
@@ -22,12 +22,6 @@ class Sourced:
 
     variable: Variable
     confirmation: Confirmation | None = None
-    of_profile: bool = False
-    """Whether the profile of the host's cards set what the playbook leaves open."""
-
-    @property
-    def _who(self) -> str | None:
-        return "profile of the cards" if self.of_profile else _WHO.get(self.variable.origin)
 
     @property
     def leave_out(self) -> str | None:
@@ -39,7 +33,7 @@ class Sourced:
     def sentence(self) -> str:
         """Who set it and why; a playbook's reason is the playbook's word, never a fact of this host."""
         variable, judged = self.variable, self.confirmation
-        who = self._who
+        who = _WHO.get(variable.origin)
         if judged is None:
             return ": ".join(filter(None, (who, variable.reason)))
         if judged.confirmed:
@@ -57,7 +51,6 @@ class Sourced:
         by_links = self.variable.origin == "topology"
         return {
             **self.variable.as_json(),
-            **({"origin": "profile"} if self.of_profile else {}),
             "confirmed": True if by_links else None if judged is None else judged.confirmed,
             "fact": self.variable.reason if by_links else None if judged is None else judged.fact,
             "leave_out": self.leave_out,

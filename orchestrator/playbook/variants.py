@@ -44,11 +44,14 @@ class Variant(PlaybookPart):
 
 _OF_THE_FILES = ("weights_bytes", "replicated_bytes", "shards", "kv_cache")
 """Figures of one form of a model: another has others, or they are not known."""
+_STORED = "quantization_config"
 
 
 def merged(base: Mapping[str, Any], variant: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a variant: what it states in place of what the file does, mappings key by key."""
     shape = {key: value for key, value in base.get("figures", {}).items() if key not in _OF_THE_FILES}
+    if "config" in shape:
+        shape["config"] = {key: value for key, value in shape["config"].items() if key != _STORED}
     return _laid_over({**base, **({"figures": shape} if shape else {})}, variant)
 
 

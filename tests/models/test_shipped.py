@@ -113,3 +113,28 @@ def test_every_release_of_its_range_takes_its_options(name: str) -> None:
     accepted = [version for version in RELEASES if playbook.engine.accepts(version)]
     assert accepted
     assert [(version, said) for version in accepted if (said := refused(options, version))] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "cards", "version", "whole"),
+    [
+        ("qwen3-coder-480b-fp8", "8xH100", "0.19.1", True),  # 2560 over 8 is no multiple of 128
+        ("qwen3-coder-480b-fp8", "8xH200", "0.19.1", False),  # over 4 it is
+        ("qwen3-coder-480b-nvfp4", "8xL40S", "0.19.1", False),
+        ("minimax-m2.7", "8xL40S", "0.20.0", True),
+        ("deepseek-v3.1", "8xH200", "0.19.1", False),
+    ],
+)
+def test_experts_are_dealt_out_whole_where_their_parts_would_fill_no_blocks(
+    name: str, cards: str, version: str, whole: bool
+) -> None:
+    plan = planned(playbook_of(name), cards, version)
+    assert "foreseen" not in [refusal.code for refusal in plan.refusals]
+    assert plan.playbook.arguments.get("enable-expert-parallel", False) is whole
+    assert ("arguments.enable-expert-parallel" in {choice.name for choice in plan.choices}) is whole
+
+
+def test_who_wants_no_experts_dealt_out_is_told_what_is_foreseen() -> None:
+    asked = playbook_of("minimax-m2.7").with_overrides(["arguments.enable-expert-parallel=null"])
+    plan = planned(asked, "8xL40S", "0.20.0")
+    assert [refusal.known["patch"] for refusal in plan.refusals] == ["moe-block-size"]

@@ -159,7 +159,7 @@ def test_what_the_profile_of_the_cards_set_is_not_the_playbooks() -> None:
         said(plan)[LEVEL]
         == "profile of the cards, not confirmed here: no host was asked (its reason: as a rule on two sockets)"
     )
-    assert [item["origin"] for item in plan.as_json()["environment"]] == ["profile"]
+    assert [item["origin"] for item in plan.as_json()["environment"]] == ["chosen"]
 
 
 def test_one_line_below_nccls_variables_says_how_to_leave_them_out() -> None:

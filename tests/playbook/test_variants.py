@@ -130,3 +130,18 @@ def test_only_a_playbook_that_chooses_may_leave_the_context_out(tmp_path: Path) 
     path.write_text("model: {repository: a/b}\n")
     with pytest.raises(UsageError, match="context: is missing"):
         playbook.load(path)
+
+
+def test_how_another_form_is_stored_is_not_taken_over(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(
+        """\
+model: {repository: a/b}
+context: 1
+figures: {config: {model_type: qwen3, quantization_config: {quant_method: fp8}}}
+variants:
+  bf16: {model: {repository: a/c}}
+"""
+    )
+    own, other = playbook.with_variants(tmp_path / "x.yaml")
+    assert set(own.figures.config) == {"model_type", "quantization_config"}
+    assert set(other.figures.config) == {"model_type"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.engines.protocol import Engine, Probes
+from orchestrator.engines.protocol import Engine, Probes, SuitedOption
 from orchestrator.engines.vllm import arguments, variables
 from orchestrator.engines.vllm.distribution import DISTRIBUTION
 from orchestrator.engines.vllm.footprint import FOOTPRINT
@@ -59,6 +59,9 @@ ENGINE = Engine(
     model=_model,
     kv_cache=_kv_cache,
     parsers=parsers,
+    whole_experts=SuitedOption(
+        "enable-expert-parallel", True, "a part of each expert would be no whole blocks of its quantisation"
+    ),
     fits_context=_fits_context,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
     distribution=DISTRIBUTION,

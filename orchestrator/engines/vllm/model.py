@@ -14,6 +14,7 @@ from orchestrator.engines.vllm.sizing.shape import ModelShape, NotKnown, read
 from orchestrator.on_host.checkpoint.configs import CONFIG
 
 _EXPERTS = ("num_experts", "moe_num_experts", "n_routed_experts", "num_local_experts")
+_ALL_EXPERTS = ("minimax_m2", "mixtral")
 _OLD_LAYOUT = {
     "NVFP4": ("group_size", "kv_cache_quant_algo", "exclude_modules"),
     "MXFP8": ("kv_cache_quant_algo", "exclude_modules"),
@@ -55,6 +56,7 @@ def _counted(shape: ModelShape) -> Iterator[tuple[str, int | None]]:
         "head_dim": lambda: shape.head_size,
         "num_hidden_layers": lambda: shape.layers,
         "num_experts": lambda: _experts(shape),
+        "moe_intermediate_size": lambda: _width_of_an_expert(shape),
         "longest": lambda: _longest(shape),
     }
     for name, count in counts.items():
@@ -72,6 +74,12 @@ def _experts(shape: ModelShape) -> int | None:
         if named is None and not any("expert" in key or key == "block_configs" for key in shape.part)
         else named
     )
+
+
+def _width_of_an_expert(shape: ModelShape) -> int | None:
+    """Some families have no layer without experts, and one size for it."""
+    key = "intermediate_size" if shape.model_type in _ALL_EXPERTS else "moe_intermediate_size"
+    return shape.count(key)
 
 
 def _longest(shape: ModelShape) -> int | None:
