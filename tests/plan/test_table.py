@@ -81,7 +81,9 @@ def test_a_row_of_the_table(row: dict[str, Any], folder: Path) -> None:
 
 def test_every_row_has_a_source_and_there_are_enough() -> None:
     rows = TABLE["rows"]
-    assert len(rows) >= 75
+    assert len(rows) >= 130
+    cards = {row["gpu"].split("x", 1)[-1] for row in rows}
+    assert cards >= {"RTX 4090", "RTX 5090", "L40S", "H100", "RTX PRO 6000", "H200", "B200", "B300"}
     assert all(row["source"] for row in rows)
     keys = [(row["model"], row["gpu"], row["vllm"], *row.get("set", ())) for row in rows]
     assert len(set(keys)) == len(keys)
