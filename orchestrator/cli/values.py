@@ -83,8 +83,8 @@ def pinned(ctx: click.Context, _: click.Parameter, text: str) -> PinnedEngine:
         registry.of_distribution(release.name)
     except LookupError as known:
         near = difflib.get_close_matches(release.name, str(known).split(", "), n=1)
-        allowed = f"{near[0]}=={release.version}?" if near else f"NAME is one of {known}"
-        raise _refused(ctx, "NAME==VERSION", text, allowed) from None
+        hint = f"did you mean {near[0]}=={release.version}? " if near else ""
+        raise _refused(ctx, "NAME==VERSION", text, f"{hint}NAME is one of {known}") from None
     return release
 
 

