@@ -5,7 +5,9 @@ Hyperscan looks for some hundred words at memory speed; where it does not run, t
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
+from functools import lru_cache
 
 from orchestrator.patches.literals import SHORTEST_WORD, words_of
 
@@ -33,6 +35,7 @@ class Gate:
             word.encode() for word in words if not any(other != word and other in word for other in words)
         )
         self._database = _compiled(self.words) if hyperscan is not None and self.words else None
+        self._scanning = threading.Lock()  # a database has one scratch, and serves the logs of several hosts
 
     def hits(self, block: bytes, start: int = 0) -> list[int]:
         """Offsets within `block`, ascending, each inside a word that was found behind `start`."""
@@ -42,7 +45,8 @@ class Gate:
             def take(_id: int, _from: int, to: int, _flags: int, _context: object) -> None:
                 offsets.append(start + to - 1)
 
-            self._database.scan(block[start:], match_event_handler=take)
+            with self._scanning:
+                self._database.scan(block[start:], match_event_handler=take)
             return sorted(offsets)
         for word in self.words:
             at = block.find(word, start)
@@ -50,6 +54,12 @@ class Gate:
                 offsets.append(at)
                 at = block.find(word, at + len(word))
         return sorted(offsets)
+
+
+@lru_cache(maxsize=8)
+def gate_of(patterns: tuple[str, ...]) -> Gate:
+    """The gate for these expressions, which takes milliseconds to make."""
+    return Gate(patterns)
 
 
 def _compiled(words: tuple[bytes, ...]) -> hyperscan.Database:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Literal
 
 from orchestrator.diagnosis.incident import Incident, Raised
@@ -46,11 +47,15 @@ def recognise(
     ranked: list[tuple[tuple[bool, int, int], Recognised]] = []
     for patch in patches:
         for match in patch.match:
-            if match.during == during and _around(match, incident, launch, known):
-                for recognised in _recognitions(patch, match, incident, launch):
-                    # of what says as much, the exception that is nearer to the root
-                    distance = abs(recognised.raised.line - incident.root.line)
-                    ranked.append(((match.of_the_failure, _demands(match), -distance), recognised))
+            if match.during != during:
+                continue
+            shown = list(_recognitions(patch, match, incident, launch))
+            if not shown or not _around(match, incident, launch, known):  # few get as far as the second question
+                continue
+            for recognised in shown:
+                # of what says as much, the exception that is nearer to the root
+                distance = abs(recognised.raised.line - incident.root.line)
+                ranked.append(((match.of_the_failure, _demands(match), -distance), recognised))
     general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
     ranked = [pair for pair in ranked if pair[1].patch.id not in general]
     if not ranked:
@@ -143,21 +148,28 @@ def _named(fitting: re.Match[str]) -> dict[str, str]:
 
 
 def _names(match: Match, raised: Raised, process: str | None) -> bool:
-    full = raised.exception or ""
-    named = match.exception is None or any(
-        fnmatchcase(name, match.exception) for name in (full, full.rpartition(".")[2])
-    )
-    text = _squashed(raised.text)
     return (
-        named
+        (match.exception is None or _called(raised.exception or "", match.exception))
         and (match.process is None or fits(process, (match.process,)))
-        and all(_squashed(wanted) in text for wanted in match.text)
-        and not any(_squashed(unwanted) in text for unwanted in match.not_text)
+        and all(wanted in _squashed(raised.text) for wanted in _all_squashed(match.text))
+        and not any(unwanted in _squashed(raised.text) for unwanted in _all_squashed(match.not_text))
         and all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
     )
 
 
+@lru_cache(maxsize=2048)
+def _called(exception: str, wanted: str) -> bool:
+    return any(fnmatchcase(name, wanted) for name in (exception, exception.rpartition(".")[2]))
+
+
+@lru_cache(maxsize=2048)
+def _all_squashed(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_squashed(text) for text in texts)
+
+
+@lru_cache(maxsize=64)
 def _squashed(text: str) -> str:
+    """Every patch asks the same exceptions."""
     return " ".join(text.split())
 
 

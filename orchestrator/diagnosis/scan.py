@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from orchestrator.diagnosis import incidents, startup
-from orchestrator.diagnosis.gate import Gate
+from orchestrator.diagnosis.gate import gate_of
 from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours
 from orchestrator.diagnosis.remarks import Watched
@@ -42,7 +42,7 @@ class Scanner:
         self.following = Following(grammar, watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
-        self._gate = Gate([*_telling(grammar), *watched.patterns])
+        self._gate = gate_of((*_telling(grammar), *watched.patterns))
         self._held = b""
         self._searched = 0
         self._number = 0

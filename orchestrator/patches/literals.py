@@ -52,8 +52,12 @@ def search(pattern: str, text: str) -> re.Match[str] | None:
     if len(text) > SEEN:
         text = f"{text[:_HEAD]}\n{text[_HEAD - SEEN + 1 :]}"
     words = words_of(pattern)
-    if words and not any(word in text for word in words):
-        return None
+    for word in words:  # a loop: asked a hundred times for each line that is read, any() takes three times as long
+        if word in text:
+            break
+    else:
+        if words:
+            return None
     return _compiled(pattern).search(text)
 
 
