@@ -116,7 +116,7 @@ class TestCards:
     ) -> None:
         impatient = [
             replace(fact, command=plain(replace(fact.command(Query("")), timeout=0.2)))  # type: ignore[type-var]
-            if fact.name in ("gpus", "topology", "p2p", "gpu_processes")
+            if fact.name in ("gpus", "driver", "topology", "p2p", "gpu_processes")
             else fact
             for fact in gather.usual()
         ]
