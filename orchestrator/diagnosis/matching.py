@@ -50,7 +50,9 @@ def recognise(
             if match.during != during:
                 continue
             shown = list(_recognitions(patch, match, incident, launch))
-            if not shown or not _around(match, incident, launch, known):  # few get as far as the second question
+            if not shown or not _around(
+                match, incident, launch, known
+            ):  # few get as far as the second question
                 continue
             for recognised in shown:
                 # of what says as much, the exception that is nearer to the root

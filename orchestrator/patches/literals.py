@@ -52,7 +52,9 @@ def search(pattern: str, text: str) -> re.Match[str] | None:
     if len(text) > SEEN:
         text = f"{text[:_HEAD]}\n{text[_HEAD - SEEN + 1 :]}"
     words = words_of(pattern)
-    for word in words:  # a loop: asked a hundred times for each line that is read, any() takes three times as long
+    for (
+        word
+    ) in words:  # a loop: asked a hundred times for each line that is read, any() takes three times as long
         if word in text:
             break
     else:

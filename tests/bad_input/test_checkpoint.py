@@ -12,29 +12,30 @@ import pytest
 
 from tests.bad_input.refused import ONE_CARD, not_downloaded, refused, the_error
 from tests.deployments import REPOSITORY, Case
-from tests.odd_files import UNREADABLE, put
+from tests.odd_files import put
 from tests.sshd import NoSshd, plain_user
 
 BROKEN = {
-    "empty": b"",
     "cut": b'{"model_type": "deepseek_v3",',
-    "utf-16": '{"a": 1}'.encode("utf-16"),
     "bom": b'\xef\xbb\xbf{"a": 1}',
     "deep": b'{"a": ' * 500 + b"1" + b"}" * 500,
 }
 
 
 class TestConfig:
-    """Verbs that never download say what is wrong; `up` fetches such a file again."""
+    """Verbs that never download say what is wrong; `up` fetches such a file again.
 
-    @pytest.mark.parametrize("kind", [*BROKEN, "huge", *UNREADABLE])
+    The programs on the host have tests of every way in which a file may be broken; here is one of each kind.
+    """
+
+    @pytest.mark.parametrize("kind", ["cut", "huge", "pipe", "missing"])
     def test_config_json_is_not_what_an_engine_reads(self, whole: Case, kind: str) -> None:
         spoil(whole.checkpoint / "config.json", kind)
         error = refused(whole, "remediate", "PLAYBOOK", exit_code=5, code="checkpoint_broken")
         assert "config.json: " in error["message"]
         assert error["next"].startswith(f"deploy {whole.path} --host ")
 
-    @pytest.mark.parametrize("kind", ["cut", "bom", "huge", "folder", "pipe", "device", "deep"])
+    @pytest.mark.parametrize("kind", ["cut", "bom", "huge", "pipe", "deep"])
     def test_the_sidecar_alone_is_broken(self, whole: Case, kind: str) -> None:
         spoil(whole.checkpoint / "hf_quant_config.json", kind)
         alone = ("remediate", "PLAYBOOK", "--no-launch")
@@ -75,7 +76,7 @@ class TestConfig:
         error = refused(whole, "diff", "PLAYBOOK", exit_code=5, code="config_broken")
         assert "config.json begins with a byte order mark" in error["message"]
 
-    @pytest.mark.parametrize("kind", ["pipe", "device", "loop"])
+    @pytest.mark.parametrize("kind", ["pipe", "loop"])
     def test_what_is_no_file_is_fetched_again(self, whole: Case, kind: str) -> None:
         whole.content |= ONE_CARD
         whole.write()
@@ -85,20 +86,15 @@ class TestConfig:
         assert left.code == 0, left.out + left.err
         assert whole.config("generation_config.json") == original
 
-    @pytest.mark.parametrize(
-        ("index", "said"),
-        [
-            ('{"metadata": {"total_size": Infinity}, "weight_map": {"a": ["b"]}}', "names the shard ['b']"),
-            ('{"metadata": {"total_size": NaN}, "weight_map": {"a": "../b"}}', "names the shard '../b'"),
-            ('{"weight_map": ' + "[" * 500 + "]" * 500 + "}", "nested too deep"),
-        ],
-    )
-    def test_an_index_that_is_none(self, whole: Case, index: str, said: str) -> None:
+    def test_an_index_that_is_none(self, whole: Case) -> None:
+        index = '{"metadata": {"total_size": Infinity}, "weight_map": {"a": ["b"]}}'
         (whole.checkpoint / "model.safetensors.index.json").write_text(index)
         for verb in ("remediate", "verify"):
             left = whole.deploy(verb, "PLAYBOOK", "--json")
             assert left.code == 5, left.out + left.err
-            assert f"model.safetensors.index.json: {said}" in left.out.replace('", "why": "', ": ")
+            assert "model.safetensors.index.json: names the shard ['b']" in left.out.replace(
+                '", "why": "', ": "
+            )
 
     def test_sizes_that_are_none_are_passed_over(self, whole: Case) -> None:
         index = whole.checkpoint / "model.safetensors.index.json"

@@ -66,7 +66,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_it_is_recalled_as_it_was_and_a_new_file_alone_is_read(tmp_path: Path, read: list[Path]) -> None:
-    folders = [tmp_path, shipped("patches")]
+    folders = [tmp_path, shipped("patches") / "nccl"]
     first = catalogue.load(folders)
     count = len(read)
     assert count == len(first) > 1

@@ -129,6 +129,8 @@ def test_a_tensor_that_the_index_expects_elsewhere(folder: Path) -> None:
         ("{}", "has no weight_map"),
         ('{"weight_map": {"a": "../b.safetensors"}}', "names the shard"),
         ('{"weight_map": {"a": 3}}', "names the shard"),
+        ('{"metadata": {"total_size": NaN}, "weight_map": {"a": ["b"]}}', "names the shard ['b']"),
+        ('{"weight_map": ' + "[" * 500 + "]" * 500 + "}", "nested too deep"),
         ('{"weight_map": {"a": "b\\n  next: evil"}}', "names the shard"),
         ("[]", "not a JSON object"),
         ("", "empty"),
