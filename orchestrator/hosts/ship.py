@@ -34,6 +34,8 @@ _IMPORT = re.compile(
     re.MULTILINE,
 )
 """As the texts of this package write it. Parsing them as Python takes longer than anything else before the first answer."""
+_STANDARD = re.compile(r"^(?:import|from) (?!__future__|orchestrator)([\w.]+)", re.MULTILINE)
+"""What a module imports of the standard library as it begins; what it imports on the way only some hosts have."""
 
 _START = r"""
 import sys
@@ -106,6 +108,11 @@ for head in iter(source.readline, b""):
         break
     bundle = json.loads(data)
     prepare(bundle)
+    for name in bundle["imports"]:  # once: no fork has to
+        try:
+            __import__(name)
+        except ImportError:  # the program will say so
+            pass
     for output in (1, 2):
         os.write(output, token + b"\n")
     child = os.fork()
@@ -128,11 +135,9 @@ for head in iter(source.readline, b""):
     status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
     os.write(1, b"\n%s %d\n" % (token, status))
     os.write(2, b"\n%s 0\n" % token)
-    for name in "base64 contextlib datetime hashlib http.client pathlib queue re select shutil signal subprocess tempfile threading typing".split():
-        __import__(name)  # once, while the next program is still on its way: no fork has to
 """
 )
-"""Runs one bundle after the other, each in a fork: what they have in common is compiled and sent once."""
+"""Runs one bundle after the other, each in a fork: what they have in common is sent, compiled and imported once."""
 
 
 @functools.cache
@@ -180,7 +185,7 @@ def bundle(module: str, request: Mapping[str, Any], *, deadline: float | None) -
     `deadline` in seconds ends the program on the host by itself (SIGALRM), also when the connection
     is gone; None for a program that ends with its input.
     """
-    text = _text(_modules(module), request, deadline)
+    text = _text(_modules(module), (), request, deadline)
     return f"{len(text)}\n{text}".encode("ascii")
 
 
@@ -190,12 +195,16 @@ def further_bundle(
     """The same for a RUNNER: framed by the token, without the texts that were sent before (their digests)."""
     modules = [(name, digest, None if digest in sent else text) for name, digest, text in _modules(module)]
     sent.update(digest for _, digest, _ in modules)
-    text = _text(modules, request, deadline)
+    imports = dict.fromkeys(name for _, _, text in modules for name in _STANDARD.findall(text or ""))
+    text = _text(modules, tuple(imports), request, deadline)
     return f"{len(text)} ".encode("ascii") + token + b"\n" + text.encode("ascii")
 
 
-def _text(modules: Sequence[object], request: Mapping[str, Any], deadline: float | None) -> str:
-    return json.dumps({"modules": modules, "request": dict(request), "deadline": deadline})
+def _text(
+    modules: Sequence[object], imports: Sequence[str], request: Mapping[str, Any], deadline: float | None
+) -> str:
+    whole = {"modules": modules, "imports": imports, "request": dict(request), "deadline": deadline}
+    return json.dumps(whole)
 
 
 def interpreter(python: str, *, site_packages: bool = False, program: str = BOOTSTRAP) -> list[str]:

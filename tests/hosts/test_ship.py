@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pkgutil
+import sys
 
 import pytest
 
@@ -46,3 +47,17 @@ def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
             of = str(node.module).removeprefix(f"{ship.PACKAGE}.")
             imported |= {f"{of}.{name.name}" for name in node.names} if of in ship.ROOMS else {of}
     assert set(ship._imported(text)) == imported
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_it_needs_of_the_standard_library_as_it_begins(module: str) -> None:
+    text = ship._source(module)
+    needed: set[str] = set()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            needed |= {name.name for name in node.names}
+        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", ship.PACKAGE)):
+            needed.add(str(node.module))
+    found = set(ship._STANDARD.findall(text))  # also in a program that stands in it as a text
+    assert needed <= found
+    assert {name.partition(".")[0] for name in found} <= sys.stdlib_module_names
