@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from orchestrator.base.errors import CheckpointError, DeployError
-from orchestrator.cli.typed import as_typed, retyped
+from orchestrator.cli.typed import amended, as_typed, retyped
 from orchestrator.on_host.secrets.secrets import redact
 
 Forms = Mapping[str, str | tuple[str, ...]]
@@ -165,7 +165,8 @@ def after(error: DeployError, typed: str, asked: str | None = None) -> str | Non
         forms = OF_A_CHECKPOINT if isinstance(error, CheckpointError) else ()
     for form in (forms,) if isinstance(forms, str) else forms:
         if names(form) <= known.keys():
-            return form.format_map(known)
+            more = form.removeprefix("{command} ")
+            return form.format_map(known) if more == form else amended(typed, more.format_map(known))
     return None
 
 

@@ -10,12 +10,41 @@ from orchestrator.engines.command_line import canonical
 from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret, redact
 
 _VALUED = ("--env", "--set", "--engine-arg")
+_LISTED = ("--consent", "--patch", "--no-patch", "--host")
+"""Options that are given once for each value."""
 
 
 def as_typed(arguments: Sequence[str]) -> str:
     """`deploy ...` as it was typed. Of secrets only the name is left: `--env NAME` takes the value from the
     environment, and so does whoever types this again."""
     return shlex.join(["deploy", *_masked(arguments)])
+
+
+def amended(command: str, more: str) -> str:
+    """The command with further options behind it; what it says of the same thing already is left out."""
+    anew = {_thing(words) for words in _options(shlex.split(more))} - {None}
+    kept = [words for words in _options(shlex.split(command)) if _thing(words) not in anew]
+    return f"{shlex.join(word for words in kept for word in words)} {more}"
+
+
+def _options(words: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Each option with what stands behind it, which is its value or none of its own, and each other word by itself."""
+    rest = list(words)
+    while rest:
+        alone = not rest[0].startswith("--") or "=" in rest[0] or rest[1:2] == [] or rest[1].startswith("-")
+        yield rest[: 1 if alone else 2]
+        del rest[: 1 if alone else 2]
+
+
+def _thing(words: Sequence[str]) -> tuple[str, str] | None:
+    """What an option with a value says something of: its name, with the key of a setting, or with the value where an
+    option may be given often; None for anything else."""
+    name, glued, value = words[0].partition("=")
+    if not name.startswith("--") or not (glued or len(words) == 2):
+        return None
+    value = value if glued else words[1]
+    key = value.partition("=")[0] if name in _VALUED else value if name in _LISTED else ""
+    return name.removesuffix("-version"), key  # the longer spelling of an engine's option
 
 
 def _masked(arguments: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.cli.typed import as_typed, retyped
+from orchestrator.cli.typed import amended, as_typed, retyped
 
 
 def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,3 +61,20 @@ def test_told(typed: list[str], shown: str) -> None:
 )  # fmt: skip
 def test_an_argument_is_typed_otherwise(typed: str, argument: str, instead: str | None, then: str) -> None:
     assert retyped(typed, argument, instead) == then
+
+
+@pytest.mark.parametrize(
+    ("typed", "more", "command"),
+    [
+        ("plan k --gpu 4xH100", "--gpu 8xH100", "plan k --gpu 8xH100"),
+        ("plan k --gpu=4xH100 --json", "--gpu '8xH100 NVL'", "plan k --json --gpu '8xH100 NVL'"),
+        ("plan k --vllm-version 0.9.0 -v", "--vllm 0.15", "plan k -v --vllm 0.15"),
+        ("k --set port=1 --set context=9", "--set port=2", "k --set context=9 --set port=2"),
+        ("k --env A=1 --env=B=2", "--env B=3", "k --env A=1 --env B=3"),
+        ("k --consent linger", "--consent listen-openly", "k --consent linger --consent listen-openly"),
+        ("up -v k --host a --host b", "-v", "up -v k --host a --host b -v"),
+        ("k --dry-run --host 'a b'", "--name NAME", "k --dry-run --host 'a b' --name NAME"),
+    ],
+)
+def test_what_an_option_says_anew_is_not_said_twice(typed: str, more: str, command: str) -> None:
+    assert amended(f"deploy {typed}", more) == f"deploy {command}"
