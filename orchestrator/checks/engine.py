@@ -27,7 +27,7 @@ def check(facts: Facts, installs: PinnedEngine | None = None) -> Iterator[Check]
         others = tuple(other for other in others if other.python != installed.executable)
     elif installs and installed.code == "no_engine_python":
         yield Check(SUBJECT, "pass", f"{installs} is not there yet; a deployment installs it")
-    elif installed.code in ("no_engine", "no_engine_python", "engine_python"):
+    elif installed.code in ("engine_unversioned", *engine.ABSENT):
         yield Check(SUBJECT, "fail", installed.reason, _instead(facts, others))
     else:
         yield from not_known(SUBJECT, installed)

@@ -63,6 +63,10 @@ def command(python: str, package: Package, environment: Mapping[str, str]) -> Co
 _VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers", "torch_cuda", "nccl")
 
 
+ABSENT = ("no_engine_python", "engine_python", "no_engine")
+"""Reasons for which no engine can be started by that Python, whichever version somebody says it is."""
+
+
 @dataclass(frozen=True)
 class InstalledEngine:
     """An engine as it is installed, and what it stands on."""
@@ -88,7 +92,8 @@ class InstalledEngine:
 
 
 def parse(output: Output | Unknown, python: str, module: str) -> InstalledEngine | Unknown:
-    """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine."""
+    """The engine behind `python`, or why there is none: no_engine_python, engine_python, no_engine; engine_unversioned is
+    one that is there and does not say which it is."""
     if isinstance(output, Unknown):
         codes = {"no_such_program": "no_engine_python", "cannot_run": "engine_python"}
         return Unknown(codes.get(output.code, output.code), f"the engine's python: {output.reason}")
@@ -100,13 +105,15 @@ def parse(output: Output | Unknown, python: str, module: str) -> InstalledEngine
         last = (output.err.strip().splitlines() or ["it printed nothing"])[-1]
         return Unknown("engine_python", f"{python} does not answer as a Python: {last[:200]}")
     if not answer["version"]:
-        how = "can be imported but names no version" if answer["importable"] else "is not installed"
-        return Unknown("no_engine", f"{module} {how} in {answer['executable']} (Python {answer['python']})")
+        where = f"in {answer['executable']} (Python {answer['python']})"
+        if answer["importable"]:
+            return Unknown("engine_unversioned", f"{module} {where} reports no version (broken install?)")
+        return Unknown("no_engine", f"{module} is not installed {where}")
     if not _is_version(answer["version"]):
         reason = (
             f"{module} in {answer['executable']} names the version {answer['version'][:60]!r}, which is none"
         )
-        return Unknown("no_engine", reason)
+        return Unknown("engine_unversioned", reason)
     return InstalledEngine(
         version=answer["version"],
         distribution=answer["distribution"],

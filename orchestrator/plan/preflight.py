@@ -50,19 +50,20 @@ def _files(host: str, playbook: Playbook, survey: Survey) -> list[DeployError]:
 
 
 def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) -> list[DeployError]:
-    if version is not None and playbook.engine.accepts(version):
-        return []
     pinned = playbook.engine.pinned
+    asked = survey.facts.of(engine.FACT)
+    absent = not pinned and not survey.supposed and isinstance(asked, Unknown) and asked.code in engine.ABSENT
+    if version is not None and playbook.engine.accepts(version) and not absent:
+        return []
     if pinned and not survey.supposed and version == (survey.engine.version if survey.engine else None):
         return [_changed(host, pinned, survey)]
     other = elsewhere(playbook, survey)
     there = f"; {other.distribution} {other.version} is in {other.python}" if other else ""
     known = {"python": other.python} if other else _offered(playbook, survey)
-    if version is None:
-        installed = survey.facts.of(engine.FACT)
-        if isinstance(installed, Unknown) and installed.code == "not_asked":
+    if version is None or absent:
+        if isinstance(asked, Unknown) and asked.code == "not_asked":
             return []
-        why = installed.reason if isinstance(installed, Unknown) else f"it has no {playbook.kind.title}"
+        why = asked.reason if isinstance(asked, Unknown) else f"it has no {playbook.kind.title}"
         reason = f"{host}: {playbook.engine.interpreter}: {why}{there}"
         return [PreflightRefused("no_engine", reason, **known)]
     if survey.supposed and (release := _release(playbook)):
@@ -123,8 +124,8 @@ def _offered(playbook: Playbook, survey: Survey) -> dict[str, str]:
     """Which engine of our own would do where the host has none; nothing where one of ours is asked for already, or where the
     interpreter may only be slow."""
     installed = survey.facts.of(engine.FACT)
-    absent = not isinstance(installed, Unknown) or installed.code in ("no_engine", "no_engine_python")
-    if playbook.engine.pinned or not absent:
+    lacking = ("no_engine", "no_engine_python", "engine_unversioned")
+    if playbook.engine.pinned or (isinstance(installed, Unknown) and installed.code not in lacking):
         return {}
     pinned = offered(playbook.kind, playbook.engine.accepts, on_cpu=playbook.gpus == 0)
     return {"install": str(pinned)} if pinned else {}

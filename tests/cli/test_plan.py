@@ -11,9 +11,17 @@ import pytest
 
 from orchestrator.cli.main import run
 from orchestrator.on_host.state.state import append, state_folder
+from tests import stand_in
 from tests.cli.imported import imported
 
 ENGINE = "/nowhere/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What names an engine that is there."""
+    engine = stand_in.make(tmp_path_factory.mktemp("env") / "vllm-0.16.0")
+    return ["--set", f"engine.python={engine.python}"]
 
 
 @pytest.fixture
@@ -62,9 +70,9 @@ def test_as_data_it_is_one_object_with_what_to_type_in_it(
 
 
 def test_a_consent_that_nobody_can_be_asked_for_is_what_stops_it(
-    words: list[str], capsys: pytest.CaptureFixture[str]
+    words: list[str], installed: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["--vllm-version", "0.16.0", "--set", "listen=0.0.0.0"]
+    asked = [*installed, "--set", "listen=0.0.0.0"]
     assert run(["plan", *words, *asked]) == 4
     assert "--consent listen-openly" in capsys.readouterr().err
     assert run(["plan", *words, *asked, "--consent", "listen-openly"]) == 0
@@ -86,13 +94,13 @@ def test_it_is_told_without_what_carries_it_out(words: list[str]) -> None:
 
 
 REFUSED = {
-    "no_engine": ([], 4),
-    "engine_version": (["--vllm-version", "0.3.0", "--set", "engine.version=>=0.15"], 4),
-    "gpus_unknown": (["--vllm-version", "0.16.0", "--set", "needs.gpus=8"], 4),
-    "port_taken": (["--vllm-version", "0.16.0"], 4),
-    "consent_missing": (["--vllm-version", "0.16.0", "--set", "listen=0.0.0.0"], 4),
+    "no_engine": (["--set", f"engine.python={ENGINE}", "--vllm-version", "0.16.0"], 4),
+    "engine_version": (["--set", "engine.version=>=0.17"], 4),
+    "gpus_unknown": (["--set", "needs.gpus=8"], 4),
+    "port_taken": ([], 4),
+    "consent_missing": (["--set", "listen=0.0.0.0"], 4),
     "name_taken": (["--name", "others"], 4),
-    "attempts_spent": (["--vllm-version", "0.16.0", "--max-attempts", "1", "--name", "spent"], 8),
+    "attempts_spent": (["--max-attempts", "1", "--name", "spent"], 8),
 }
 
 
@@ -119,6 +127,7 @@ def test_plan_dry_run_and_run_agree_in_what_stops_them(
     code: str,
     port: int,
     words: list[str],
+    installed: list[str],
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,7 +136,7 @@ def test_plan_dry_run_and_run_agree_in_what_stops_them(
     listening = ["--set", f"port={port}"] if code == "port_taken" else []
 
     def error(*verb: str) -> dict[str, str]:
-        typed = [*verb, *words, *more, *listening, "--json"]
+        typed = [*verb, *words, *installed, *more, *listening, "--json"]
         monkeypatch.setattr("sys.argv", ["deploy", *typed])
         assert run(typed) == exit_code
         *_, last = capsys.readouterr().out.splitlines()

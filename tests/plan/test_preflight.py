@@ -12,6 +12,7 @@ from orchestrator.engines import registry
 from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
+from orchestrator.facts.source import Unknown
 from orchestrator.plan import preflight
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.listener import PortOwner
@@ -65,6 +66,12 @@ def test_a_host_without_a_right_engine_is_told_what_is_there_instead() -> None:
     assert refused(survey(version=None), None) == [("no_engine", f"gpu7: {python}: vllm is not installed")]
     silent = knowing(survey(), engine=TIMED_OUT)
     assert refused(silent, None) == [("no_engine", f"gpu7: {python}: no answer within 30 s")]
+    for unclear in (TIMED_OUT, Unknown("engine_unversioned", "x")):  # somebody may know better
+        assert refused(knowing(survey(), engine=unclear)) == []
+    for absent in ("no_engine", "no_engine_python", "engine_python"):
+        assert refused(knowing(survey(), engine=Unknown(absent, "x"))) == [
+            ("no_engine", f"gpu7: {python}: x")
+        ]
     there = Environment("/e/bin/python3", "vllm", "0.16.0", "2.9.1", "12.8", None)
     old = replace(there, python="/old/bin/python3", version="0.14.0")
     (elsewhere,) = preflight.refusals(
