@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.base.amounts import decimal
 from orchestrator.hosts.quoting import program
@@ -100,10 +100,20 @@ def _download(plan: Plan) -> str:
     return f"{part}{shards}{amount}{free}"
 
 
+def _serving(standing: Mapping[str, Any]) -> list[str]:
+    """That nothing would be started, told before all that is about a start."""
+    differs = standing["differs"]
+    words = f"but {'; '.join(differs)}" if differs else "as asked: nothing to do"
+    return wrap("  now        ", f"launch {standing['launch']} serves, {words}")
+
+
 def whole(course: Course) -> list[str]:
     """Everything that `deploy plan` says."""
     plan = course.plan
-    lines = [*summary(plan, waiting=course.waiting), "steps"]
+    lines = [*summary(plan, waiting=course.waiting)]
+    if course.serving:
+        lines[1:1] = _serving(course.serving.standing)
+    lines.append("steps")
     for step in course.steps:
         for words in step.as_json()["effects"]:
             lines += wrap(f"  {step.name:<10} ", words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.base.amounts import fewest
 from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
@@ -24,6 +25,11 @@ class Confirm(Step):
     def differences(self) -> tuple[str, ...]:
         """In what it differs from what would be started now."""
         return differing(self.plan, self.plan.survey.observed.command)
+
+    @property
+    def standing(self) -> dict[str, Any]:
+        """Which launch serves, and in what it differs from what is asked."""
+        return {"launch": self.plan.survey.observed.launch, "differs": list(self.differences)}
 
     @property
     def effects(self) -> Effects:

@@ -63,6 +63,11 @@ class Course:
         and they wait for the next start."""
         return () if any(isinstance(step, PatchStep) for step in self.steps) else self.plan.changes
 
+    @property
+    def serving(self) -> Confirm | None:
+        """What is asked of the launch that serves already, where all of it stays as it is."""
+        return next((step for step in self.steps if isinstance(step, Confirm)), None)
+
     def as_json(self) -> dict[str, Any]:
         """The object that `deploy plan --json` prints."""
         plan = self.plan.as_json()
@@ -74,6 +79,7 @@ class Course:
             **plan,
             "patches": [] if waiting else plan["patches"],
             "next_start": {"patches": plan["patches"] if waiting else []},
+            "serving": self.serving and self.serving.standing,
             "steps": [step.as_json() for step in self.steps],
             "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
             "missing_consents": list(self.lacking),

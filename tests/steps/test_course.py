@@ -170,3 +170,14 @@ def test_the_command_of_an_engine_that_is_not_known_yet_can_be_pasted() -> None:
     lines = whole(planned(knowing(survey(), engine=Unknown("no_engine", "none"))))
     (program,) = (line for line in lines if " -m vllm." in line)
     assert program.startswith('  "$HOME"/ml-env/bin/python3 -m ')
+
+
+def test_that_a_launch_serves_already_is_told_before_all_that_is_about_a_start() -> None:
+    command = {"argv": ["python3", "-m", "vllm", "--max-model-len", "65536"], "environment": {}}
+    serving = planned(survey(observed=replace(SERVING, command=command)))
+    standing = serving.as_json()["serving"]
+    assert standing["launch"] == 1
+    assert "--max-model-len is 65536, asked is 131072" in standing["differs"]
+    assert whole(serving)[1].startswith("  now        launch 1 serves, but ")
+    assert planned(survey()).as_json()["serving"] is None
+    assert not any(line.startswith("  now") for line in whole(planned(survey())))
