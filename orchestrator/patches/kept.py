@@ -44,6 +44,8 @@ _JUDGES_OF_AN_ENGINE = ("arguments.py", "log/start.py", "variables.py")
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""
 _LARGEST_BYTES = 64 << 20
+_NO_TEXT = b"\0"
+"""A file begins with it: a search through a checkout's texts would find every patch in one line of a million letters."""
 
 
 _FORGOTTEN_SECONDS = 30 * 86400.0
@@ -148,7 +150,7 @@ def _beside() -> Path:
 
 def _read(file: Path) -> Mapping[str, Patch]:
     with suppress(regular_file.Unfit, ValidationError):
-        raw = regular_file.read(file, _LARGEST_BYTES)
+        raw = regular_file.read(file, _LARGEST_BYTES).removeprefix(_NO_TEXT)
         kept = _adapter().validate_json(raw, context={"checked": True})
         literals.remember(kept.words)
         return kept.patches
@@ -156,7 +158,7 @@ def _read(file: Path) -> Mapping[str, Patch]:
 
 
 def _written(patches: Mapping[str, Patch]) -> bytes:
-    return _adapter().dump_json(Kept(dict(patches), _words(patches)), exclude_unset=True)
+    return _NO_TEXT + _adapter().dump_json(Kept(dict(patches), _words(patches)), exclude_unset=True)
 
 
 def _file() -> Path:
