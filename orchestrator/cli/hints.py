@@ -87,7 +87,7 @@ AFTER: Forms = {
         "{command} --env CUDA_VISIBLE_DEVICES={cards}",
         "{command} --set {setting}",
     ),
-    "foreseen": "{command} --no-patch {patch}",
+    "foreseen": ("{command} --set {setting}", "{command} --no-patch {patch}"),
     "port_taken": "{command} --set port={port}",
     "port_shared": ELSEWHERE,
     "name_taken": "{command} --name NAME",

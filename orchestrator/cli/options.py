@@ -115,7 +115,7 @@ def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..
     def call(**given: Any) -> Any:
         names = SharedOptions.__dataclass_fields__
         if (gpus := given.pop("gpus")) is not None:
-            given["settings"] = (*given["settings"], f"parallel.tensor={gpus}")
+            given["settings"] = (f"parallel.tensor={gpus}", *given["settings"])  # an error leads to --set
         if not given["playbook"] and given["model_dir"] is None:
             context = click.get_current_context()
             raise click.MissingParameter(ctx=context, param_hint="'PLAYBOOK'", param_type="argument")

@@ -1,4 +1,4 @@
-"""What is a value that a remedy works out of the failure's own numbers?
+"""What is a value that is worked out of a failure's own numbers, or of what is known of a launch?
 
 `floor(estimate, 16)`, `divisor(heads, tensor_parallel_size)`, `needed > 2 * available`: arithmetic, comparisons,
 and / or / not over named numbers. A name that nobody knows is None and so is what is made of it, except that
@@ -41,6 +41,7 @@ FUNCTIONS: Mapping[str, tuple[Callable[..., float], int]] = {
     "floor": (_floor, 2),
     "ceil": (_ceil, 2),
     "divisor": (_divisor, 2),
+    "gcd": (lambda number, other: math.gcd(int(number), int(other)), 2),
     "min": (min, 2),
     "max": (max, 2),
 }

@@ -11,7 +11,7 @@ from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.wanted import Confidence
 from orchestrator.plan.predict import may_be_foreseen
-from orchestrator.plan.windows import as_here, window_of
+from orchestrator.plan.windows import as_here, instead, window_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Prediction:
     evidence: str
     advice: str
     mended: bool
+    setting: str | None = None
+    """What could be set in the playbook instead, as `--set` takes it."""
 
     @property
     def forbids(self) -> bool:
@@ -46,7 +48,8 @@ class Prediction:
 
     def refusal(self, host: str) -> PreflightRefused:
         reason = f"{host}: {self.patch.title} ({self.evidence}). {self.advice}".rstrip()
-        return PreflightRefused("foreseen", reason, patch=self.patch.id)
+        known = {"patch": self.patch.id, **({"setting": self.setting} if self.setting else {})}
+        return PreflightRefused("foreseen", reason, **known)
 
 
 def predictions(
@@ -65,6 +68,7 @@ def predictions(
             evidence=", ".join(as_here(window, known, engine)),
             advice=" ".join(propose.advice(patch, known)),
             mended=_mends_itself(patch, known),
+            setting=instead(window, known),
         )
 
 

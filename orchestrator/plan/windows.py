@@ -53,6 +53,17 @@ def may_be(window: When, known: Known) -> bool:
     return known.hold(window.model_copy(update={**blank, **closed}))
 
 
+def instead(window: Window, known: Known) -> str | None:
+    """What a person could set, as `--set` takes it; None where that is not known."""
+    for key, wanted in window.instead.items():
+        if not isinstance(wanted, str):
+            return f"{key}={'null' if wanted is None else 'true'}"
+        value = formula.evaluate(wanted, known.number)
+        if value is not None:
+            return f"{key}={formula.shown(value)}"
+    return None
+
+
 def as_here(window: Window, known: Known, engine: str) -> Iterator[str]:
     """What the window asks for, as it is here; the engine by its title."""
     if versions(window):

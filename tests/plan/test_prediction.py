@@ -35,6 +35,23 @@ def test_what_is_certain_and_has_no_remedy_is_refused_with_evidence_and_advice()
     assert plan(survey(), mine, predict=False).refusals == ()
 
 
+@pytest.mark.parametrize(
+    ("instead", "setting"),
+    [
+        ({"parallel.tensor": "gcd(tensor_parallel_size, 6)"}, "parallel.tensor=2"),
+        ({"arguments.enable-eplb": True}, "arguments.enable-eplb=true"),
+        ({"arguments.enable-eplb": None}, "arguments.enable-eplb=null"),
+        ({"context": "length"}, None),
+    ],
+)
+def test_the_next_command_of_a_refusal_sets_what_would_do(
+    instead: dict[str, Any], setting: str | None
+) -> None:
+    (refusal,) = plan(survey(), patch({**VLLM, "instead": instead}, **ADVICE)).refusals
+    words = f"--set {setting}" if setting else "--no-patch mine"
+    assert after(refusal, "deploy kimi") == f"deploy kimi {words}"
+
+
 @pytest.mark.parametrize("remedy", [FLAG, NEVER, None])
 def test_what_is_likely_is_told_and_neither_changed_nor_refused(remedy: dict[str, Any] | None) -> None:
     mine = patch({**VLLM, "certainty": "likely"}, *([remedy] if remedy else []), **ADVICE)

@@ -18,7 +18,7 @@ from orchestrator.patches import catalogue, propose
 from orchestrator.patches.known import Known
 from orchestrator.plan.change import worked_out
 from orchestrator.plan.predict import may_be_foreseen
-from orchestrator.plan.windows import as_here, window_of
+from orchestrator.plan.windows import as_here, instead, window_of
 
 ROWS: dict[str, list[dict[str, Any]]] = YAML(typ="safe").load(
     Path(__file__).with_name("predictions.yaml").read_text()
@@ -105,6 +105,7 @@ def test_a_launch_that_died_was_foreseeable(name: str, row: dict[str, Any]) -> N
     assert evidence.startswith("vLLM ") or not window.vllm
     assert evidence == row.get("evidence", evidence)
     ways = [way for way in propose.ways(patch, known) if may_be_foreseen(way)]
+    assert instead(window, known) == row.get("instead", instead(window, known))
     if "changes" in row:
         change = worked_out(ways[0], patch, why="certain", evidence=evidence, configs={})
         assert {**change.flags, **change.environment} == row["changes"]
@@ -122,6 +123,23 @@ def test_where_it_would_not_have_died_nothing_is_foreseen(
     name: str, row: dict[str, Any], otherwise: dict[str, Any]
 ) -> None:
     assert window_of(PATCHES[name], known_before(name, row, otherwise)) is None
+
+
+def test_what_is_refused_leads_to_a_setting_with_which_nothing_is_foreseen() -> None:
+    """Where a window names one of vLLM's own options or the ranks of a layer."""
+    judged = 0
+    for name, rows in ROWS.items():
+        for row in rows:
+            known = known_before(name, row, {})
+            window = window_of(PATCHES[name], known)
+            key, _, value = (instead(window, known) or "" if window else "").partition("=")
+            option = {"parallel.tensor": "tensor_parallel_size"}.get(key, key.removeprefix("arguments."))
+            if not key:
+                continue
+            then = {option.replace("-", "_"): {"null": None, "true": "True"}.get(value, value)}
+            assert window_of(PATCHES[name], known_before(name, row, {"arguments": then})) is None, name
+            judged += 1
+    assert judged > 10
 
 
 def test_every_window_has_a_row_and_enough_patches_predict() -> None:
