@@ -113,7 +113,7 @@ def struck(
         name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name).strip("-")
         case = Case(name, server, engine, hub, tmp_path)
         failing = request.node.callspec.params["row"].scenario in ("failing", "stubborn")
-        case.content.update(parallel={"tensor": 5 if failing else 1})  # rank 4 is the one that fails first
+        case.content.update(parallel={"tensor": 8 if failing else 1})  # rank 4 is the one that fails first
         case.write()
         struck = Struck(case, pauses, repositories)
         yield struck

@@ -35,7 +35,7 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
         plan = reading.course().plan
         changes = reading.differences(plan)
         show_differences(options, reading.job.host.name, changes)
-        for remark in plan.by_name:
+        for remark in (*plan.by_name, *(each.sentence for each in plan.retired)):
             click.echo(passage(remark), err=True)
         if not changes:
             click.echo("no config patch applies", err=True)

@@ -88,6 +88,7 @@ AFTER: Forms = {
         "{command} --set {setting}",
     ),
     "foreseen": ("{command} --set {setting}", "{command} --no-patch {patch}"),
+    "disk_full": "{command} --model-dir DIR",
     "port_taken": "{command} --set port={port}",
     "port_shared": ELSEWHERE,
     "name_taken": "{command} --name NAME",

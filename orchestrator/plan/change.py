@@ -40,6 +40,8 @@ class Change:
     cost: str = ""
     way: str = ""
     """What the patch itself asked for, in one line: by this it is known again in the journal."""
+    engine: Mapping[str, str] = field(default_factory=dict)
+    """What the engine was foreseen to make of the files without it: the settings that its window asks for."""
     number: int | None = None
     """Which of the patch's ways it is."""
 

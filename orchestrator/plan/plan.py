@@ -17,6 +17,7 @@ from orchestrator.plan import (
     caveats,
     code,
     collective,
+    disk_room,
     missing,
     nccl,
     outlook,
@@ -31,6 +32,7 @@ from orchestrator.plan.known import of_host, of_launch
 from orchestrator.plan.nccl import Confirmation
 from orchestrator.plan.predict import may_fail, predicted
 from orchestrator.plan.prediction import Prediction, predictions
+from orchestrator.plan.retired import Retired, retired
 from orchestrator.plan.sourced import Sourced
 from orchestrator.plan.wishes import Goal, Wishes
 from orchestrator.playbook.choice import Choice
@@ -59,6 +61,8 @@ class Plan:
     skipped: tuple[Change, ...]
     predictions: tuple[Prediction, ...]
     """The failures that are foreseen and that no change mends."""
+    retired: tuple[Retired, ...]
+    """Patches in the checkpoint's files that this release is not known to need."""
     by_name: tuple[str, ...]
     """What is to be known of patches that are asked for by name."""
     caveats: tuple[str, ...]
@@ -82,7 +86,7 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return (*self.caveats, *self.by_name)
+        return (*self.caveats, *self.by_name, *(each.sentence for each in self.retired))
 
     @property
     def environment(self) -> tuple[Sourced, ...]:
@@ -150,6 +154,7 @@ class Plan:
                 for change in self.changes
                 for name, diff in change.file_diffs.items()
             ],
+            "retired": [each.as_json() for each in self.retired],
             "not_known": list(self.survey.unasked),
             "warnings": list(self.warnings),
             "refusals": [{"code": refusal.code, "message": refusal.message} for refusal in self.refusals],
@@ -186,6 +191,7 @@ def make_plan(
     options = nccl.tuned(options, playbook, links)
     foreseen = _predictions(playbook, survey, wishes, version, options, changes, goal)
     taken = [card for card in survey.facts.cards if card.index in nccl.taken(survey, version, options)]
+    full = disk_room.disk_full(host, survey) if goal == "up" else None
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
     short = _shortage(playbook, survey, version, options, goal)
     forbids = short is not None and _forbids(short, survey, options)
@@ -200,12 +206,14 @@ def make_plan(
         changes=changes,
         skipped=skipped,
         predictions=foreseen,
+        retired=_retired(playbook, survey, wishes, version),
         by_name=by_name.remarks(wishes, known, playbook.kind, {change.patch.id for change in wanted}),
         caveats=(
             *([fit.reason] if fit.verdict in ("borderline", "does_not_fit") else []),
             *caveats.warnings(survey, version, options),
             *caveats.passed_over(resolve.overruled(playbook, survey).values()),
             *caveats.token_withheld(withheld),
+            *([doubt] if (doubt := disk_room.doubt(playbook, survey)) and goal == "up" else []),
             *([f"{short.sentence}. {short.advice}"] if short is not None and not forbids else []),
         ),
         lacking=missing.consents(playbook, survey, wishes, changes, options, installs),
@@ -217,6 +225,7 @@ def make_plan(
             *preflight.refusals(host, playbook, survey, version),
             *(each.refusal(host) for each in foreseen if each.forbids),
             *preflight.options_refused(host, playbook, options, version),
+            *([full] if full is not None else []),
             *([too_large] if too_large is not None else []),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),
         ),
@@ -240,6 +249,14 @@ def _predictions(
     in_force = {applied.patch for applied in survey.history.applied}
     answered = {*wishes.forced, *in_force, *(change.patch.id for change in changes)}
     return tuple(predictions(wishes.allowed, known, options.engine, answered=answered))
+
+
+def _retired(playbook: Playbook, survey: Survey, wishes: Wishes, version: str | None) -> tuple[Retired, ...]:
+    if not survey.history.applied:
+        return ()
+    python, folder = playbook.engine.interpreter, survey.checkpoint.folder
+    asked = of_launch(playbook, survey, version, resolve.requested(playbook, python=python, folder=folder))
+    return tuple(retired(survey.history, wishes.patches, asked, playbook.kind.title))
 
 
 def _shortage(

@@ -42,6 +42,7 @@ def predicted(
         source = "" if known.documents is not None else ", by the playbook's figures"
         evidence = f"{', '.join(as_here(window, known, options.engine))}{source}"
         change = worked_out(ways[0], patch, why="certain", evidence=evidence, configs=configs)
+        change = replace(change, engine={name: known.engine[name] for name in window.engine})
         if change.edits or change.pending or _differs(resolve.changed(options, (change,)), options):
             changes.append(change)
     return tuple(changes)

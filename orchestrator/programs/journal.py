@@ -89,7 +89,7 @@ class FileChange(Stored):
 
 class PatchRecord(JournalRecord):
     """A remedy is in force. `way` is what the patch itself asked for, in one line, `why` what it answers, `cause` the root
-    cause that it mends."""
+    cause that it mends, `engine` what the engine was foreseen to make of the files without it."""
 
     action: Literal["patch"] = "patch"
     patch: str
@@ -100,6 +100,7 @@ class PatchRecord(JournalRecord):
     why: str | None = None
     way: str = ""
     cause: str = ""
+    engine: Mapping[str, str] = Field(default_factory=dict)
 
 
 class RevertRecord(JournalRecord):

@@ -32,6 +32,7 @@ def apply(job: Job, folder: str, change: Change, *, cause: str) -> None:
         why=change.why,
         way=change.way,
         cause=cause,
+        engine=change.engine,
     )
     request = Apply(
         instance=job.name,

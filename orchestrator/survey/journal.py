@@ -39,6 +39,10 @@ class AppliedPatch:
     launch: int = 0
     """The last launch before it was applied: only a later one can tell whether it helps."""
     confirmed: bool = False
+    why: str = ""
+    """What it answered when it was first applied (`plan/change.py`); "" where the record does not say."""
+    engine: Mapping[str, str] = field(default_factory=dict)
+    """Settings that the engine was foreseen to make of the files without it."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +163,8 @@ def _patch(history: History, record: PatchRecord) -> History:
         way=record.way,
         launch=history.launch or 0,
         confirmed=old.confirmed if old else False,
+        why=(old.why if old else record.why) or "",
+        engine={**(old.engine if old else {}), **record.engine},
     )
     others = tuple(applied for applied in history.applied if applied is not old)
     ways = (*history.tried.get(new.patch, ()), new.way)

@@ -54,6 +54,7 @@ def test_the_edited_files_are_written_with_the_deciding_one_last() -> None:
             "why": "finding",
             "way": "drop --swap-space",
             "cause": "it broke",
+            "engine": {},
         },
         "foreign_folder": False,
     }
