@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.on_host.environments.place import ENGINES, INTERPRETER
-from orchestrator.on_host.files import trusted
+from orchestrator.on_host.files import sole_writer, trusted
 from orchestrator.on_host.refusal import Refusal
 
 _NAME = r"[a-z0-9][a-z0-9-]*"
@@ -33,21 +32,7 @@ class Room:
         """ "whole": it counts; "making": somebody makes it now; "half_made": it counts for nobody."""
         if self.interpreter.exists():
             return "whole"
-        try:
-            descriptor = os.open(
-                self.path / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-            )
-        except OSError:
-            return "half_made"
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return "making"
-        except OSError:  # a file system without locks tells nothing
-            return "half_made"
-        finally:
-            os.close(descriptor)
-        return "half_made"
+        return "making" if sole_writer.held(self.path / "lock") else "half_made"
 
 
 def folder() -> Path:

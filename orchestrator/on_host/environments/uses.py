@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.on_host.files import sole_writer
 from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.kinds.kind import Table
 from orchestrator.on_host.refusal import Refusal
@@ -41,6 +43,16 @@ def uses() -> Iterator[Use]:
             folder = _interpreter(known / "launches" / str(number))
             if folder and (alive or number == numbers[-1]):
                 yield Use(deployment, number, alive, folder)
+
+
+def deployed_now() -> frozenset[str]:
+    """The deployments on which somebody is at work: what they are about to launch is on record only once it is."""
+    names = set()
+    for deployment in state.instances():
+        with contextlib.suppress(Refusal):
+            if sole_writer.held(state.known_folder(deployment) / "lock"):
+                names.add(deployment)
+    return frozenset(names)
 
 
 def _alive(known: Path, number: int, at: Table) -> bool | None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import time
+from pathlib import Path
 
 _NO_FLOCK = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL)
 _POLL_SECONDS = 0.02
@@ -28,3 +30,20 @@ def locked(descriptor: int, *, patience_seconds: float = 0.0) -> bool:
             if error.errno not in _NO_FLOCK:
                 raise
             return True
+
+
+def held(path: Path) -> bool:
+    """Whether another process has the lock of this file; one that is not there nobody has."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks tells nothing
+        return False
+    finally:
+        os.close(descriptor)
+    return False

@@ -59,11 +59,15 @@ def _sweep() -> None:
 
 def _require_unused(there: Room, pin: str, *, consent: bool) -> None:
     folder = os.path.realpath(there.interpreter.parent)
-    users = [use for use in uses.uses() if use.folder == folder]
-    for use in users:
-        if use.alive or not consent:
+    known, deployed = list(uses.uses()), uses.deployed_now()
+    for use in known:
+        if use.folder == folder and (use.alive or use.deployment in deployed or not consent):
             how = "lives" if use.alive else "may be started again"
             raise Refusal("engine_in_use", f"launch {use.launch} of {use.deployment} uses {pin}, and {how}")
+    for deployment in sorted(deployed - {use.deployment for use in known}):
+        raise Refusal(
+            "engine_in_use", f"{deployment} is being deployed now, maybe by {pin}: it has no launch yet"
+        )
 
 
 def _users(there: Room) -> Mapping[in_use.File, Sequence[int]]:

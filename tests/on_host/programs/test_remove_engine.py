@@ -77,6 +77,26 @@ def test_what_a_deployment_would_be_started_by_takes_a_consent(home: Path) -> No
     assert not ours.exists()
 
 
+@pytest.mark.parametrize(("launched", "refused"), [(None, True), ("this", True), ("another", False)])
+def test_what_is_being_deployed_now_may_be_about_to_use_it(
+    home: Path, launched: str | None, refused: bool
+) -> None:
+    ours = room(home, "vllm-0.16.0", whole=True)
+    if launched:
+        python = ours if launched == "this" else room(home, "vllm-0.19.1", whole=True)
+        launch(home, "kimi", 1, python / "environment/bin/engine-python")
+    state = home / ".local/state/deploy/kimi"
+    state.mkdir(parents=True, exist_ok=True)
+    with (state / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if refused:
+            code, sentence = refusal(used=True)
+            assert (code, "kimi" in sentence) == ("engine_in_use", True)
+        else:
+            remove()
+    assert ours.exists() is refused
+
+
 def test_what_runs_by_it_keeps_it_whoever_started_that(home: Path) -> None:
     ours = room(home, "vllm-0.16.0", whole=True)
     python = ours / "environment/bin/python3"
