@@ -53,7 +53,7 @@ def unreachable(hop: Hop, through: str | None, reason: str) -> HostError:
         "host_unreachable",
         f"{resolved.hostname} port {resolved.port}{known_as} cannot be reached"
         f"{f' through {through}' if through else ''}: {reason.rstrip('.')}.",
-        next_command=f"ssh -v {shlex.quote(hop.name)}",
+        next_command=hop.by_hand,
     )
 
 
@@ -61,12 +61,11 @@ def auth_refused(hop: Hop, offers: Offers, reason: str) -> HostError:
     resolved = hop.resolved
     tried = ", ".join(offers.tried) or "no key was found"
     locked = f"; a passphrase locks {', '.join(offers.locked)}" if offers.locked else ""
-    look = f"ssh -v -l {shlex.quote(resolved.user)} -p {resolved.port} {shlex.quote(resolved.hostname)}"
     return HostError(
         "auth_refused",
         f"{resolved.hostname} port {resolved.port} refused user {resolved.user}"
         f"{f': {reason}' if reason else ''} (tried: {tried}{locked}).",
-        next_command=f"ssh-add {shlex.quote(offers.locked[0])}" if offers.locked else look,
+        next_command=f"ssh-add {shlex.quote(offers.locked[0])}" if offers.locked else hop.by_hand,
     )
 
 

@@ -7,6 +7,7 @@ start without them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestrator.hosts.host import Host
 from orchestrator.hosts.local import LocalHost
@@ -37,7 +38,9 @@ def open_host(
     from orchestrator.hosts.trust import read_fingerprints
 
     accepted = read_fingerprints(accept_host_keys)
-    way = route(target, lambda hop: resolve(hop, ssh_config))
+    way = tuple(
+        replace(hop, config=ssh_config) for hop in route(target, lambda hop: resolve(hop, ssh_config))
+    )
 
     from orchestrator.hosts.hops import connect
 

@@ -19,6 +19,17 @@ class Hop:
 
     name: str
     resolved: Resolved
+    config: str | None = None
+    """The file that replaces the person's own configuration."""
+
+    @property
+    def by_hand(self) -> str:
+        """The command that shows how far ssh itself gets."""
+        target = parse_target(self.name)
+        file = ("-F", self.config) if self.config else ()
+        port = ("-p", str(target.port)) if target.port else ()
+        address = f"{target.user}@{target.host}" if target.user else target.host
+        return shlex.join(["ssh", *file, "-v", *port, address])
 
 
 def route(target: Target, resolve: Callable[[Target], Resolved]) -> tuple[Hop, ...]:

@@ -34,7 +34,7 @@ class Locks:
         self._held.close()
 
     def _take(self, reading: Reading) -> Lock:
-        waited = reading.job.report.wait("lock", "for the word that nobody else deploys this here")
+        waited = reading.job.report.wait("lock", "for the deployment lock")
         with reading.named(), waited:
             return self._held.enter_context(Lock(reading.job, self._doing))
 

@@ -127,10 +127,8 @@ class Reading:
 
     def _log_of(self, observed: Observed, launch: int | None) -> Log:
         if observed.log is None:
-            raise UsageError(
-                "no_launch",
-                f"{self.job.host.name}: {self.job.name} has no log of {'a launch' if launch is None else launch} yet",
-            )
+            which = "no launch yet" if launch is None else f"no launch {launch}"
+            raise UsageError("no_launch", f"{self.job.host.name}: {self.job.name} has {which} with a log")
         return observed.log
 
     def ending(self) -> Clean:

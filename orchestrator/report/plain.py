@@ -112,6 +112,6 @@ class _Announced:
         self._phase = going.phase
         ahead = going.ahead(now)
         times = f"{duration(going.elapsed(now))}{', ' if ahead else ''}{ahead}"
-        following = f"; more in {rounded(pause)}" if pause > PHASE_SECONDS else ""
+        following = f"; next in {rounded(pause)}" if pause > PHASE_SECONDS else ""
         head: StyledLine = [(prefix, "dim"), *step_head("started", going.step)]
         return wrapped(head, going.text or "under way", WIDTH, tail=[(f"{times}{following}", "")])

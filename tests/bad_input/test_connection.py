@@ -29,7 +29,7 @@ def test_a_port_on_which_no_ssh_server_answers(case: Case, port: str) -> None:
         error = refused(case, exit_code=3, code="host_unreachable")
         other.shutdown(socket.SHUT_RDWR)  # lets go of the thread
         assert f"port {at}" in error["message"]
-        assert error["next"].startswith("ssh -v ")
+        assert error["next"] == f"ssh -F {case.home / 'ssh_config'} -v {case.server.alias}"
 
 
 def test_no_such_host(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +46,7 @@ def test_no_such_host(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_key_that_is_refused(case: Case, tmp_path: Path) -> None:
     reach(case, IdentityFile=str(case.server.folder / "host_key"))
     error = refused(case, exit_code=3, code="auth_refused")
-    assert "ssh -v" in error["next"]
+    assert error["next"] == f"ssh -F {case.home / 'ssh_config'} -v {case.server.alias}"
 
 
 def test_pipes_beside_a_key(case: Case, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ class TestAuthentication:
         assert error.code == "auth_refused"
         assert f"refused user {sshd.user}" in error.message
         assert str(stranger.client_key) in error.message
-        assert "ssh -v" in (error.next_command or "")
+        assert error.next_command == f"ssh -F {path} -v {sshd.alias}"
         after = sshd.log.count("Connection from") + sshd.log.count("Connection closed")
         assert after - before <= 1  # one conversation: an authentication is not tried again
 

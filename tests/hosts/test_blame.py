@@ -50,6 +50,18 @@ def test_a_host_that_cannot_be_reached(error: BaseException, reason: str, throug
     assert found.next_command == "ssh -v gpu7"
 
 
+@pytest.mark.parametrize(
+    ("name", "config", "command"),
+    [
+        ("ada@gpu7:2222", None, "ssh -v -p 2222 ada@gpu7"),
+        ("[::1]:22", None, "ssh -v -p 22 ::1"),
+        ("gpu7", "/my config", "ssh -F '/my config' -v gpu7"),
+    ],
+)
+def test_how_far_ssh_itself_gets(name: str, config: str | None, command: str) -> None:
+    assert Hop(name, RESOLVED, config).by_hand == command
+
+
 def test_a_host_of_one_name_is_named_once() -> None:
     found = told(TimeoutError(), hop=Hop("10.1.2.3", RESOLVED))
     assert isinstance(found, HostError)
@@ -86,8 +98,8 @@ def test_a_server_that_judged_nothing_may_be_asked_again() -> None:
 @pytest.mark.parametrize(
     ("offered", "tried", "following"),
     [
-        (offers(), "tried: no key was found", "ssh -v -l ada -p 2222 10.1.2.3"),
-        (offers("a (agent)", "/k"), "tried: a (agent), /k", "ssh -v -l ada -p 2222 10.1.2.3"),
+        (offers(), "tried: no key was found", "ssh -v gpu7"),
+        (offers("a (agent)", "/k"), "tried: a (agent), /k", "ssh -v gpu7"),
         (
             offers("/k", locked=("/my key",)),
             "tried: /k; a passphrase locks /my key",

@@ -67,9 +67,9 @@ def test_a_log_is_read_from_where_it_is_asked_for_and_let_go(
     assert (host.asked, host.closed) == ([("stream", argv)], 1)
 
 
-@pytest.mark.parametrize(("launch", "which"), [(None, "a launch"), (7, "7")])
+@pytest.mark.parametrize(("launch", "which"), [(None, "no launch yet"), (7, "no launch 7")])
 def test_a_launch_without_a_log_is_named(launch: int | None, which: str) -> None:
-    with pytest.raises(UsageError, match=f"gpu7: kimi-k2.5 has no log of {which} yet") as caught:
+    with pytest.raises(UsageError, match=f"gpu7: kimi-k2.5 has {which} with a log") as caught:
         next(reading(None).logs(launch=launch, lines=None, follow=False))
     assert caught.value.code == "no_launch"
 

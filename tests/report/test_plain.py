@@ -60,7 +60,7 @@ def test_a_wait_is_announced_in_time_and_each_line_says_when_the_next_comes(limi
             assert new.count("\n") == 1
             assert "starting workers" in new
             assert ("at most 30m" in new) == (limit is not None)
-            promised = float(new.split("more in ")[1].rstrip("s\n")) if "more in" in new else 2.0
+            promised = float(new.split("next in ")[1].rstrip("s\n")) if "next in" in new else 2.0
             spoke.append(clock.now)
             size = len(out.getvalue())
     assert clock.now - spoke[-1] <= promised + TICK
