@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import __version__
-from orchestrator.base.errors import DeployError, mistake
+from orchestrator.base.errors import DeployError, UsageError, mistake
 from orchestrator.cli import process
 from orchestrator.on_host.secrets import secrets
 
@@ -68,6 +68,10 @@ class Verbs(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args[:1] == ["help"]:
+            args = [*args[1:2], "--help"]
+        elif args == ["version"]:
+            args = ["--version"]
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
             args = ["up", *args]
         return super().parse_args(ctx, args)
@@ -135,9 +139,13 @@ def run(arguments: list[str]) -> int:
         click.echo("deploy: interrupted; what was launched goes on, and the same command resumes", err=True)
         return 130
     except click.ClickException as error:
+        meant = _meant(arguments)
+        if as_json:
+            tell(_misused(error, meant), as_json=True)
         usage = io.StringIO()
         error.show(usage)
-        _say(usage.getvalue())
+        near = f"There is no command {arguments[0]}. Did you mean: {meant}\n" if meant else ""
+        _say(f"{usage.getvalue()}{near}")
         return 2
     except BrokenPipeError:  # `deploy logs ... | head`
         sys.stderr.close()
@@ -147,6 +155,22 @@ def run(arguments: list[str]) -> int:
         tell(mistake(error), as_json=as_json)
         return DeployError.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _meant(arguments: Sequence[str]) -> str:
+    """The command line with the verb that its first word is nearly; "" where that is one, or near none."""
+    from difflib import get_close_matches
+
+    from orchestrator.cli.typed import as_typed
+
+    near = [] if not arguments or arguments[0] in COMMANDS else get_close_matches(arguments[0], COMMANDS, n=1)
+    return as_typed([*near, *arguments[1:]]) if near else ""
+
+
+def _misused(error: click.ClickException, meant: str) -> DeployError:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    onward = meant or (f"{context.command_path} --help" if context else "deploy --help")
+    return UsageError("usage", error.format_message(), next_command=onward)
 
 
 def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:

@@ -33,7 +33,8 @@ def show(name: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_j
             raise
         if patch is None:
             words = error.message.replace("no playbook", "neither a patch nor a playbook", 1)
-            raise UsageError("unknown_id", words) from None
+            near = "" if "did you mean" in words else _near(name, data_folders("patches", patches))
+            raise UsageError("unknown_id", f"{words}{near}") from None
         click.echo(_patch_json(patch) if as_json else passage(text(patch, code="invalid_patch").rstrip()))
         return
     if as_json:
@@ -49,6 +50,15 @@ def _patch_file(name: str, folders: tuple[Path, ...]) -> Path | None:
 
     files = (path for folder in folders for path in files_of(folder) if path.name == f"{name}.yaml")
     return next((path for path in files if regular_file.is_one(path)), None)
+
+
+def _near(name: str, folders: tuple[Path, ...]) -> str:
+    from difflib import get_close_matches
+
+    from orchestrator.patches.files import files_of
+
+    near = get_close_matches(name, {path.stem for folder in folders for path in files_of(folder)}, n=1)
+    return f"; did you mean the patch {near[0]}?" if near else ""
 
 
 def _patch_json(path: Path) -> str:

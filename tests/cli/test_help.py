@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from orchestrator.cli.main import COMMANDS, run
@@ -24,3 +26,42 @@ def test_it_reads_well_and_has_an_example(words: list[str], capsys: pytest.Captu
 def test_it_imports_nothing_that_is_slow(words: list[str]) -> None:
     slow = {"rich", "pydantic", "paramiko", "fabric", "huggingface_hub", "ruamel", "yaml"}
     assert not imported(words) & slow
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("shwo fp8-kv-mla", "deploy show fp8-kv-mla"),
+        ("staus mine --host box", "deploy status mine --host box"),
+        ("diagnos x.log", "deploy diagnose x.log"),
+        ("kimi-k2.5", ""),
+        ("plan", ""),
+    ],
+)
+def test_a_verb_that_is_nearly_typed_is_offered(
+    typed: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(typed.split()) == 2
+    assert capsys.readouterr().err.partition("Did you mean: ")[2].strip() == meant
+
+
+def test_a_wrong_command_line_is_told_to_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for typed, onward in (
+        ("plan kimi-k2.5 --bogus", "deploy plan --help"),
+        ("staus mine --host box", "deploy status mine --host box --json"),
+    ):
+        assert run([*typed.split(), "--json"]) == 2
+        (told,) = capsys.readouterr().out.splitlines()
+        error = json.loads(told)["error"]
+        assert (error["code"], error["next"]) == ("usage", onward)
+
+
+def test_help_and_version_are_words_too(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, option in (
+        (["help"], ["--help"]),
+        (["help", "plan"], ["plan", "--help"]),
+        (["version"], ["--version"]),
+    ):
+        assert run(words) == run(option) == 0
+        said = capsys.readouterr().out
+        assert said[: len(said) // 2] == said[len(said) // 2 :]

@@ -69,6 +69,11 @@ def test_show_for_a_program(mine: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert (shown["kind"], shown["id"]) == ("patch", "fp8-kv-mla")
 
 
+def test_a_patch_that_is_nearly_named_is_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["show", "fp8-kv-mlaa"]) == 2
+    assert "did you mean the patch fp8-kv-mla?" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_patch_in_a_folder_of_ones_own_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "nccl").mkdir()
     shipped_one = shipped("patches") / "attention_backend" / "fp8-kv-mla.yaml"
