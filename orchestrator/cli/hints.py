@@ -75,6 +75,7 @@ AFTER: Forms = {
         "{command} --engine-arg {argument}",
         "{command} --set arguments.{unset}=null",
     ),
+    "architecture_not_there": ("{command} --vllm {release}", "{command} --set engine.install={install}"),
     "gpus_missing": "{command} --gpu {gpu}",
     "gpu_memory": "{command} --gpu {gpu}",
     "engine_version": (

@@ -149,6 +149,10 @@ class Options(ABC):
         """For which options this version ends at once for certain; those that a remedy set are its patch's to judge."""
         return ()
 
+    def unsupported(self, config: Mapping[str, Any], version: str) -> Objection | None:
+        """Why this version certainly cannot run a checkpoint, by its config.json."""
+        return None
+
     @abstractmethod
     def not_taken(self, version: str) -> tuple[str, ...]:
         """A sentence for each option and variable that this version of the engine may refuse or ignores."""

@@ -225,6 +225,7 @@ def make_plan(
             *preflight.refusals(host, playbook, survey, version),
             *(each.refusal(host) for each in foreseen if each.forbids),
             *preflight.options_refused(host, playbook, options, version),
+            *preflight.architecture_refused(host, playbook, survey, known, options),
             *([full] if full is not None else []),
             *([too_large] if too_large is not None else []),
             *([preflight.gpu_busy(host, short)] if short is not None and forbids else []),

@@ -14,6 +14,7 @@ from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.source import Unknown
 from orchestrator.on_host.checkpoint.configs import CONFIG
 from orchestrator.on_host.secrets.secrets import brief
+from orchestrator.patches.known import Known
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import on_cpu
 from orchestrator.playbook.pinned import PinnedEngine, offered
@@ -85,6 +86,22 @@ def options_refused(
             known["typed" if typed else "unset"] = objection.option
         refused.append(PreflightRefused(objection.code, f"{host}: {objection.sentence}", **known))
     return refused
+
+
+def architecture_refused(
+    host: str, playbook: Playbook, survey: Survey, known: Known, options: Options
+) -> list[DeployError]:
+    """That this version of the engine has no class for the checkpoint, by its config.json."""
+    config, version = (known.documents or {}).get(CONFIG), known.version
+    if config is None or version is None or not playbook.engine.accepts(version):
+        return []
+    objection = options.unsupported(config, version)
+    if objection is None:
+        return []
+    release = objection.known["release"]
+    package = survey.engine.distribution if survey.engine else playbook.kind.package.distributions[0]
+    way = {"release": release} if survey.supposed else {"install": f"{package}=={release}"}
+    return [PreflightRefused(objection.code, f"{host}: {objection.sentence}", **way)]
 
 
 def _release(playbook: Playbook) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
 from orchestrator.facts.source import Unknown
-from orchestrator.plan import preflight
+from orchestrator.plan import preflight, resolve
+from orchestrator.plan.known import of_launch
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.listener import PortOwner
 from orchestrator.survey.survey import Survey
@@ -81,6 +83,26 @@ def test_a_host_without_a_right_engine_is_told_what_is_there_instead() -> None:
     assert after(elsewhere, "deploy kimi") == "deploy kimi --set engine.python=/e/bin/python3"
     outside = "gpu7: vLLM 0.14.1 is outside >=0.15, which kimi-k2.5 needs"
     assert refused(survey(version="0.14.1"), "0.14.1") == [("engine_version", outside)]
+
+
+def test_a_model_that_the_version_has_no_class_for() -> None:
+    config = json.dumps({"architectures": ["KimiK3ForConditionalGeneration"]}).encode()
+    there = survey()
+    there = replace(there, checkpoint=replace(there.checkpoint, configs={"config.json": config}))
+    for supposed, way in ((False, "--set engine.install=vllm==0.27.0"), (True, "--vllm 0.27.0")):
+        found = replace(there, supposed=supposed)
+        options = resolve.standing(KIMI, found).changed({"trust-remote-code": None})
+        known = of_launch(KIMI, found, "0.16.0", options)
+        (refusal,) = preflight.architecture_refused("gpu7", KIMI, found, known, options)
+        assert refusal.message == (
+            "gpu7: vLLM 0.16.0 does not have KimiK3ForConditionalGeneration, which came in 0.27.0"
+        )
+        assert after(refusal, "deploy x") == f"deploy x {way}"
+        newer = replace(known, version="0.27.0")
+        assert preflight.architecture_refused("gpu7", KIMI, found, newer, options) == []
+        assert (
+            preflight.architecture_refused("gpu7", KIMI, found, replace(known, documents=None), options) == []
+        )
 
 
 def test_cards_that_are_missing_unknown_lost_or_small() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
@@ -20,29 +20,31 @@ from orchestrator.engines.vllm.option_table import (
     spelling,
 )
 from orchestrator.engines.vllm.releases import first, spoken, table
-from orchestrator.engines.vllm.values import choices, wrong
+from orchestrator.engines.vllm.values import choice_ranges, choices, wrong
 from orchestrator.on_host.secrets.secrets import brief, redact
 
 _ON = ("1", "on", "true", "yes")
+_PLUGINS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
+"""Options whose values a plugin may add to."""
 _MOST = 20
 """Choices of a longer list are not all told."""
 
 
 def objections(
-    given: Iterable[tuple[str, Option[OptionValue]]], version: str
+    given: Mapping[str, Option[OptionValue]], version: str
 ) -> Iterator[tuple[Objection, Option[OptionValue]]]:
     """Each with the option that it is about. Nothing is said of a version before or after all that were read, nor
     where the releases beside it disagree."""
     if not releases().knows(version):
         return
     beside = releases().beside(version)
-    for name, option in given:
+    for name, option in given.items():
         read = [spelling(name.partition(".")[0], release) for release in beside]
         known = [each for each in read if each is not None]
         objection = None
         if not known:
             objection = _unknown(name, option.value, version, beside[0])
-        elif len(known) == len(read) and "." not in name:
+        elif len(known) == len(read) and "." not in name and _PLUGINS.get(name) not in given:
             objection = _value(name, option.value, version, list(zip(known, beside, strict=True)))
         if objection is not None:
             yield objection, option
@@ -96,7 +98,7 @@ def _value(
     if not listed or value is True:
         return Objection("option_value", sentence, name, _bare(spelled, value))
     near = _near(text_of(value), listed)
-    since = (entry(spelled.option) or {})["choices"].get(value if isinstance(value, str) else "")
+    since = choice_ranges(spelled.option).get(text_of(value))
     there = f" ({value} is in {spoken(since)})" if since else ""
     few = listed if len(listed) <= _MOST else near or listed[:_MOST]
     values = ", ".join(few)

@@ -11,6 +11,7 @@ from orchestrator.engines.options import Objection
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.vllm import consents, memory, overhead
 from orchestrator.engines.vllm.adapting import adapted
+from orchestrator.engines.vllm.architectures import unsupported
 from orchestrator.engines.vllm.beside import named_beside
 from orchestrator.engines.vllm.ignored import ignored
 from orchestrator.engines.vllm.kv_cache import keeps_fp8
@@ -51,11 +52,14 @@ class VllmOptions(ModuleOptions):
         return adapted(self, version)
 
     def objections(self, version: str) -> tuple[Objection, ...]:
-        judged = objections(self.given.items(), version)
+        judged = objections(self.given, version)
         return tuple(objection for objection, option in judged if option.origin != "remedy")
 
+    def unsupported(self, config: Mapping[str, Any], version: str) -> Objection | None:
+        return unsupported(config, self, version)
+
     def not_taken(self, version: str) -> tuple[str, ...]:
-        judged = objections(self.given.items(), version)
+        judged = objections(self.given, version)
         remedied = (objection.sentence for objection, option in judged if option.origin == "remedy")
         return (*remedied, *ignored(self, version))
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
-
 from orchestrator.engines.protocol import SuitedOption
+from orchestrator.engines.vllm.releases import first
+from orchestrator.engines.vllm.values import choice_ranges, taken
 
 _OPTIONS = {"tool": "tool-call-parser", "reasoning": "reasoning-parser"}
 _SWITCH = "enable-auto-tool-choice"
@@ -30,8 +30,8 @@ def parsers(model_type: str, name: str, version: str | None) -> Iterator[SuitedO
         parser = family.get(kind)
         if parser is None:
             continue
-        since = _known()["parsers"][parser]
-        if not _has(version, since):
+        if version is not None and not taken(option, parser, version):
+            since = first(choice_ranges(option)[parser])
             reason = f"{parser} reads this family, from vLLM {since} on; {version} is not known to have it"
             yield SuitedOption(option, None, reason)
             continue
@@ -59,14 +59,6 @@ def _family(model_type: str, name: str) -> dict[str, Any] | None:
         if model_type in family["types"] and re.search(family.get("name", ""), name, re.IGNORECASE)
     )
     return next(fitting, None)
-
-
-def _has(version: str | None, since: str) -> bool:
-    """Where the version is not known, it is taken for one that has it: the host's is judged again before a launch."""
-    try:
-        return version is None or Version(Version(version).base_version) >= Version(since)
-    except InvalidVersion:
-        return False
 
 
 @functools.cache

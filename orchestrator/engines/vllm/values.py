@@ -55,10 +55,16 @@ _WORDS = {
 def choices(option: str, release: Version) -> tuple[str, ...]:
     """The values that a release lists for an option; none where it lists none."""
     known = entry(option)
-    if known is None or "choices" not in known or not within(known.get("listed", known["in"]), release):
+    if known is None or not within(known.get("listed", known["in"]), release):
         return ()
-    ranges: Mapping[str, str] = known["choices"]
-    return tuple(value for value, each in ranges.items() if not each or within(each, release))
+    return tuple(value for value, ranges in choice_ranges(option).items() if within(ranges, release))
+
+
+def choice_ranges(option: str) -> dict[str, str]:
+    """The releases of each value that any release lists for an option."""
+    known = entry(option) or {}
+    values: Mapping[str, str] = known.get("choices", {})
+    return {value: ranges or known.get("listed", known["in"]) for value, ranges in values.items()}
 
 
 def _among(text: str, listed: tuple[str, ...], takes: str) -> bool:
