@@ -89,6 +89,25 @@ class Objection:
 
 
 @dataclass(frozen=True)
+class Default:
+    """What this version of an engine takes where an option or a variable is not given."""
+
+    name: str
+    value: float | str
+    since: str
+    """The release from which on it does."""
+    before: float | str | None
+    """What the releases before that took; None where it never moved."""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.name} {self.value} ({self.before} before {self.since})"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value, "since": self.since, "before": self.before}
+
+
+@dataclass(frozen=True)
 class Options(ABC):
     """The options and variables of one launch; each engine has its own kind."""
 
@@ -152,6 +171,10 @@ class Options(ABC):
     def unsupported(self, config: Mapping[str, Any], version: str) -> Objection | None:
         """Why this version certainly cannot run a checkpoint, by its config.json."""
         return None
+
+    def moved_defaults(self, version: str, memory_gib: float | None, card: str | None) -> tuple[Default, ...]:
+        """The defaults of this version, on a card of so many GiB, that were others in earlier ones and are not overridden."""
+        return ()
 
     @abstractmethod
     def not_taken(self, version: str) -> tuple[str, ...]:

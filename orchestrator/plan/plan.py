@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.base.errors import DeployError
 from orchestrator.engines import sizing
 from orchestrator.engines.consents import TRUST
-from orchestrator.engines.options import Options
+from orchestrator.engines.options import Default, Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
 from orchestrator.plan import (
@@ -96,6 +96,14 @@ class Plan:
         )
 
     @property
+    def defaults(self) -> tuple[Default, ...]:
+        """What this version takes for options that are not given, where earlier ones took something else."""
+        cards = self.survey.facts.cards
+        if self.version is None or not cards:
+            return ()
+        return self.options.moved_defaults(self.version, self.fit.memory_gib, cards[0].name)
+
+    @property
     def missing_consents(self) -> tuple[str, ...]:
         return tuple(self.lacking)
 
@@ -136,6 +144,7 @@ class Plan:
                 {"name": name, "value": option.value, "origin": option.origin}
                 for name, option in self.options.given.items()
             ],
+            "defaults": [default.as_json() for default in self.defaults],
             "adaptations": [adaptation.as_json() for adaptation in self.options.adaptations],
             "environment": [variable.as_json() for variable in self.environment],
             "collective": None if self.measured is None else self.measured.as_json(),

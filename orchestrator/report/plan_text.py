@@ -38,6 +38,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         value = "left out" if choice.value is None else choice.value
         label = "gamble" if choice.gamble else "chosen"
         lines += wrap(f"  {label:<11}", f"{choice.name}: {value}   {choice.reason}")
+    if plan.defaults:
+        lines += wrap("  defaults   ", "; ".join(default.sentence for default in plan.defaults))
     for note in plan.options.adaptations:
         lines += wrap("  renamed    " if note.instead else "  left out   ", note.sentence)
     lines += _environment(plan.environment)

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 from packaging.version import Version
 
+from orchestrator.engines.vllm.defaults import default
+
 
 def default_utilisation(version: str | None) -> float:
-    """vLLM's default of --gpu-memory-utilization: 0.9 through 0.19.1, 0.92 from 0.20.0 (argument parsers)."""
-    return 0.92 if at_least(version, 0, 20) else 0.9
+    """vLLM's default of --gpu-memory-utilization."""
+    return float(default("gpu-memory-utilization", version).value)
 
 
 def default_step_tokens(version: str | None, memory_gib: float | None, card: str | None) -> int:
-    """vLLM's default of --max-num-batched-tokens for a server: by the card's memory, and less on an A100.
-
-    Read from 0.16.0, 0.19.1, 0.24.0 and 0.32.0; from 0.28 on cards of 160 GiB and more take the double.
-    """
-    if memory_gib is None:
-        return 8192
-    if _small(memory_gib, card):
-        return 2048
-    return 16384 if memory_gib >= 160 and at_least(version, 0, 28) else 8192
+    """vLLM's default of --max-num-batched-tokens for a server: by the card's memory, and less on some."""
+    return int(default("max-num-batched-tokens", version, memory_gib, card).value)
 
 
-def default_sequences(memory_gib: float | None, card: str | None) -> int:
+def default_sequences(version: str | None, memory_gib: float | None, card: str | None) -> int:
     """vLLM's default of --max-num-seqs for a server, by the same."""
-    return 256 if memory_gib is not None and _small(memory_gib, card) else 1024
-
-
-def _small(memory_gib: float, card: str | None) -> bool:
-    return memory_gib < 70 or "a100" in (card or "").lower()
+    return int(default("max-num-seqs", version, memory_gib, card).value)
 
 
 def at_least(version: str | None, *release: int) -> bool:

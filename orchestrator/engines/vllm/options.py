@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines.module_options import ModuleOptions
-from orchestrator.engines.options import Objection
+from orchestrator.engines.options import Default, Objection
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.vllm import consents, memory, overhead
 from orchestrator.engines.vllm.adapting import adapted
 from orchestrator.engines.vllm.architectures import unsupported
 from orchestrator.engines.vllm.beside import named_beside
+from orchestrator.engines.vllm.defaults import moved
 from orchestrator.engines.vllm.ignored import ignored
 from orchestrator.engines.vllm.kv_cache import keeps_fp8
 from orchestrator.engines.vllm.objections import objections
@@ -57,6 +58,9 @@ class VllmOptions(ModuleOptions):
 
     def unsupported(self, config: Mapping[str, Any], version: str) -> Objection | None:
         return unsupported(config, self, version)
+
+    def moved_defaults(self, version: str, memory_gib: float | None, card: str | None) -> tuple[Default, ...]:
+        return tuple(moved({*self.given, *self.sent}, version, memory_gib, card))
 
     def not_taken(self, version: str) -> tuple[str, ...]:
         judged = objections(self.given, version)

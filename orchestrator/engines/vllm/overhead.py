@@ -51,7 +51,7 @@ def overhead(config: Mapping[str, Any] | None, launch: Profiled) -> Overhead:
     0.95 ("Failed to CUDA calloc")."""
     hidden, vocabulary, experts, sparse = _shape(config, launch.ranks)
     tokens = launch.step_tokens or default_step_tokens(launch.version, launch.memory_gib, launch.card)
-    sequences = launch.sequences or default_sequences(launch.memory_gib, launch.card)
+    sequences = launch.sequences or default_sequences(launch.version, launch.memory_gib, launch.card)
     logit = _LOGIT if launch.version is None or at_least(launch.version, 0, 11) else _SORTED_LOGIT
     # Of a token: inputs and outputs of the widest layer, about twelve times the hidden size; of each expert its input and output.
     forward = tokens * hidden * 2 * (12 + 2 * experts)
