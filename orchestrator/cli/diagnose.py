@@ -97,13 +97,13 @@ def diagnose(
     else:
         chunks = log_file.chunks(file)
         beginning = next(chunks, b"")
+        writer = _writer(kind, beginning)
         diagnosis = engine.diagnose_log(
-            chain([beginning], chunks),
-            grammar=_writer(kind, beginning).log,
-            known=known,
-            patches=catalogued,
+            chain([beginning], chunks), grammar=writer.log, known=known, patches=catalogued
         )
         _say(diagnosis, file, len(catalogued), as_json)
+        if diagnosis.verdict == "starting":
+            _doubt(file, beginning, writer)
     if bundle:
         click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
     sys.exit(EXIT_CODES[diagnosis.verdict])
@@ -119,6 +119,15 @@ def _writer(kind: str | None, beginning: bytes) -> Engine:
     usual_first = sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
     grammar = origin.of(beginning, [registry.get(kind).log for kind in usual_first])
     return registry.get(grammar.kind)
+
+
+def _doubt(file: str, beginning: bytes, writer: Engine) -> None:
+    """That nothing failed says little of a file that is no log."""
+    from orchestrator.diagnosis import origin
+    from orchestrator.report.layout import passage
+
+    if not origin.wrote(beginning, writer.log):
+        click.echo(passage(f"warning: no line of {file} is one of {writer.title}: is it the log?"), err=True)
 
 
 def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:

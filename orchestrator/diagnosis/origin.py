@@ -20,6 +20,11 @@ def of(beginning: bytes, grammars: Sequence[LogGrammar]) -> LogGrammar:
     return max(grammars, key=lambda grammar: _own(lines, grammar))
 
 
+def wrote(beginning: bytes, grammar: LogGrammar) -> bool:
+    """Whether any of the first lines is a record of that engine."""
+    return _own(list(islice(cut([beginning]), LINES)), grammar) > 0
+
+
 def _own(lines: Sequence[bytes], grammar: LogGrammar) -> int:
     """How many of these are records of that engine."""
     begins = grammar.start.begins

@@ -145,3 +145,11 @@ def test_standard_input_cannot_be_packed() -> None:
     result = run("-", "--bundle", stdin=b"")
     assert isinstance(result.exception, UsageError)
     assert result.exception.code == "no_log_to_pack"
+
+
+def test_that_nothing_failed_is_doubted_of_what_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "notes").write_text("hi\n")
+    told = run(str(tmp_path / "notes"))
+    assert told.exit_code == 0
+    assert "is it the log?" in " ".join(told.stderr.split())
+    assert run(str(named("hang-after-nccl-version").path), "--idle-seconds", "90").stderr == ""
