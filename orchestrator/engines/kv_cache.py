@@ -25,8 +25,9 @@ BLOCK = 16
 @dataclass(frozen=True)
 class CacheQuestion:
     """What decides it: config.json as parsed, the engine's version, the dtype of the cache by the engine's name ("auto" is
-    the model's own), GPUs that share a layer and those of them that share a request's tokens, the card with its compute capability ("9.0") and memory (GiB as torch sees
-    it), tokens computed in one step at most where that was asked for."""
+    the model's own), GPUs that share a layer and those of them that share a request's tokens, the card with its compute
+    capability ("9.0") and memory (GiB as torch sees it), tokens computed in one step at most where that was asked for, and
+    the dtype of the recurrent part of a state, likewise."""
 
     config: Mapping[str, Any]
     version: str | None
@@ -37,6 +38,7 @@ class CacheQuestion:
     card: str | None = None
     memory_gib: float | None = None
     step_tokens: int | None = None
+    state_dtype: str | None = None
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,11 @@ class Options(ABC):
         """How many tokens one step computes at most; None where the engine decides."""
         return None
 
+    @property
+    def state_dtype(self) -> str | None:
+        """What the recurrent part of a state is to be stored as; None where the engine decides."""
+        return None
+
     @abstractmethod
     def taking(self, share: float) -> Self:
         """The same with this share of each card."""

@@ -88,7 +88,7 @@ class Fitting:
         else:
             question = CacheQuestion(
                 config, self.version, self.dtype, options.tensor, options.context_parallel, self.survey.facts.compute_cap,
-                card, memory_gib, options.step_tokens,
+                card, memory_gib, options.step_tokens, options.state_dtype,
             )  # fmt: skip
             cache = self.playbook.kind.kv_cache(question)
         return None if cache is None else cache.of_stage(options.ranks // options.tensor)

@@ -61,6 +61,7 @@ def test_what_is_set() -> None:
     assert (options.tensor, options.ranks, options.gpus) == (2, 6, 30)
     assert options.sizes_its_cache
     assert launch(kv_cache_dtype="auto").kv_dtype is None
+    assert launch(mamba_ssm_cache_dtype="float16").state_dtype == "float16"
 
 
 def wanted(**changes: Any) -> Wanted:

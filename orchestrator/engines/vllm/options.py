@@ -98,6 +98,10 @@ class VllmOptions(ModuleOptions):
         return self._whole("max-num-batched-tokens")
 
     @property
+    def state_dtype(self) -> str | None:
+        return self.texts.get("mamba_ssm_cache_dtype")
+
+    @property
     def loads_all_weights(self) -> bool:
         return not any(name in self.given for name in _FEWER_WEIGHTS)
 

@@ -103,7 +103,7 @@ def stand_in(config):
     return missing
 
 
-def engine_config(config, tensor, kv_dtype, context):
+def engine_config(config, tensor, kv_dtype, context, state):
     from vllm.engine.arg_utils import EngineArgs
     from vllm.usage.usage_lib import UsageContext
 
@@ -112,7 +112,7 @@ def engine_config(config, tensor, kv_dtype, context):
     return EngineArgs(
         model=folder, skip_tokenizer_init=True, tensor_parallel_size=tensor, kv_cache_dtype=kv_dtype,
         distributed_executor_backend="mp", enforce_eager=True, load_format="dummy",
-        **({"decode_context_parallel_size": context} if context > 1 else {}),
+        **({"decode_context_parallel_size": context} if context > 1 else {}), **({"mamba_ssm_cache_dtype": state} if state else {}),
     ).create_engine_config(UsageContext.OPENAI_API_SERVER)  # fmt: skip
 
 
@@ -206,10 +206,11 @@ def _settle_layout(engine, specs):
     ).name
 
 
-def answer(config, tensor, kv_dtype, context):
-    """One row: what rank 0 of `tensor` keeps with that KV cache type, where `context` ranks share a request."""
+def answer(config, tensor, kv_dtype, context, state):
+    """One row: what rank 0 of `tensor` keeps with that KV cache type, where `context` ranks share a request and the recurrent part of
+    a state is asked for in `state`."""
     pretend.be_rank_0_of(tensor, context)
-    engine = engine_config(config, tensor, kv_dtype, context)
+    engine = engine_config(config, tensor, kv_dtype, context, state)
     model = engine.model_config
     row = {
         "architecture": model.architecture, "mla": bool(model.use_mla), "dtype": str(model.dtype).removeprefix("torch."),
@@ -265,12 +266,12 @@ def ask(paths, given):
         for tensor, (label, kv_dtype) in itertools.product(given.tensor, dtypes.items()):
             row = {
                 "config": Path(path).stem, "vllm": vllm.__version__.split("+")[0], "capability": given.capability,
-                "tensor": tensor, "kv": label, "context": given.context,
+                "tensor": tensor, "kv": label, "context": given.context, "state": given.state,
             }  # fmt: skip
             try:
                 missing = stand_in(config)
                 row |= {"stand_in": missing} if missing else {}
-                row |= answer(config, tensor, kv_dtype, given.context) | {"kv": label}
+                row |= answer(config, tensor, kv_dtype, given.context, given.state) | {"kv": label}
             except Exception as problem:
                 row |= {"by": "refused", "problem": _short(problem)}
             print(json.dumps(row), flush=True)
@@ -284,6 +285,7 @@ def main():
         "--dtypes", nargs="*", default=[], help="instead of bf16 and fp8, by the engine's names"
     )
     parser.add_argument("--context", type=int, default=1, help="ranks that share a request's tokens")
+    parser.add_argument("--state", help="type of a state's recurrent part")
     parser.add_argument("configs", nargs="+")
     given = parser.parse_args()
     major, minor = given.capability.split(".")

@@ -29,7 +29,14 @@ def ask(row: dict[str, Any]) -> KvCache | None:
     dtype = DTYPES.get(row["kv"], row["kv"])
     return kv_cache(
         CacheQuestion(
-            config, row["vllm"], dtype, row["tensor"], row["context"], row["capability"], memory_gib=140.0
+            config,
+            row["vllm"],
+            dtype,
+            row["tensor"],
+            row["context"],
+            row["capability"],
+            memory_gib=140.0,
+            state_dtype=row.get("state"),
         )
     )
 
@@ -37,7 +44,9 @@ def ask(row: dict[str, Any]) -> KvCache | None:
 @pytest.mark.parametrize(
     "row",
     ROWS,
-    ids=lambda row: "-".join(str(row[key]) for key in ("config", "vllm", "tensor", "kv", "context")),
+    ids=lambda row: "-".join(
+        str(row[key]) for key in ("config", "vllm", "tensor", "kv", "context", "state") if key in row
+    ),
 )
 def test_the_engine_said_so(row: dict[str, Any]) -> None:
     cache = ask(row)

@@ -18,7 +18,8 @@ def jamba(shape: ModelShape) -> Layers:
     every, first = shape.needed("attn_layer_period"), shape.count("attn_layer_offset") or 0
     kinds = ["attention" if index % every == first else "mamba" for index in range(shape.layers)]
     inner = shape.needed("mamba_expand") * shape.hidden
-    each = shared(shape, inner * (shape.needed("mamba_d_conv") - 1 + shape.needed("mamba_d_state")) * 2)
+    convolved = (shape.needed("mamba_d_conv") - 1) * 2
+    each = shared(shape, inner * (convolved + shape.needed("mamba_d_state") * recurrent(shape)))
     return split(shape, kinds, "attention", "mamba", each)
 
 
@@ -49,7 +50,7 @@ def granite_hybrid(shape: ModelShape) -> Layers:
 def falcon_h1(shape: ModelShape) -> Layers:
     """Each layer has both, Mamba-2 beside attention."""
     inner = shape.count("mamba_d_ssm") or shape.needed("mamba_expand") * shape.hidden
-    each = _mamba2(shape, _KEYS, 2, inner)
+    each = _mamba2(shape, _KEYS, recurrent(shape), inner)
     return shape.attention("full", shape.layers), CacheLayers("state", shape.layers, each)
 
 
@@ -59,7 +60,7 @@ def zamba2(shape: ModelShape) -> Layers:
     if not kinds or any(kind not in ("mamba", "hybrid") for kind in kinds):
         raise NotKnown("layers_block_type")
     keys = ("n_mamba_heads", "mamba_headdim", "mamba_ngroups", "mamba_d_state", "mamba_d_conv")
-    each = _mamba2(shape, keys, 2, shape.needed("mamba_expand") * shape.hidden)
+    each = _mamba2(shape, keys, recurrent(shape), shape.needed("mamba_expand") * shape.hidden)
     full = shape.attention(
         "full", kinds.count("hybrid"), kv_heads=shape.heads, size=shape.needed("attention_head_dim")
     )
@@ -80,7 +81,8 @@ def _mamba2(shape: ModelShape, keys: tuple[str, ...], number: int, inner: int | 
 
 def _number(shape: ModelShape) -> int:
     """Where Nemotron-H's config names none, 0.24 and newer take float32, 0.19.1 and older the model's dtype."""
-    if shape.has("mamba_ssm_cache_dtype") or not shape.at_least("0.19.2"):
+    asked = (shape.question.state_dtype or "auto") != "auto"
+    if asked or shape.has("mamba_ssm_cache_dtype") or not shape.at_least("0.19.2"):
         return recurrent(shape, "mamba_ssm_cache_dtype")
     if not shape.at_least("0.24"):
         raise NotKnown("mamba_ssm_cache_dtype")

@@ -46,7 +46,10 @@ def kimi_linear(shape: ModelShape) -> Layers:
         raise NotKnown("linear_attn_config")
     part = ModelShape(linear, shape.model_type, shape.question)
     inner, size = part.needed("num_heads") * part.needed("head_dim"), part.needed("head_dim")
-    each = shared(shape, 3 * (part.needed("short_conv_kernel_size") - 1) * inner * 2 + inner * size * 4)
+    if shape.question.state_dtype == "float16":
+        raise NotKnown("dtype of a state")
+    number = recurrent(shape, usual=4)
+    each = shared(shape, 3 * (part.needed("short_conv_kernel_size") - 1) * inner * 2 + inner * size * number)
     kept = latent.latent(
         shape, len(full), shape.needed("kv_lora_rank") + (shape.count("qk_rope_head_dim") or 0)
     )
@@ -76,11 +79,13 @@ def shared(shape: ModelShape, size: int) -> int:
     return size // shape.question.tensor
 
 
-def recurrent(shape: ModelShape, key: str) -> int:
-    """Bytes of a number of the recurrent matrix: the model's dtype where the config names none."""
-    named = shape.part.get(key)
-    if named is None:
-        return 2
+def recurrent(shape: ModelShape, key: str | None = None, usual: int = 2) -> int:
+    """Bytes of a number of the recurrent matrix, by what was asked for, by the config's `key`, or as is usual (the model's dtype)."""
+    named = shape.question.state_dtype or "auto"
+    if named == "auto" and key is not None:
+        named = shape.part.get(key) or "auto"
+    if named == "auto":
+        return usual
     if not isinstance(named, str) or named not in _DTYPES:
-        raise NotKnown(key)
+        raise NotKnown("dtype of a state")
     return _DTYPES[named]
