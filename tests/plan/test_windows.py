@@ -18,7 +18,7 @@ from orchestrator.patches import catalogue, propose
 from orchestrator.patches.known import Known
 from orchestrator.plan.change import worked_out
 from orchestrator.plan.predict import may_be_foreseen
-from orchestrator.plan.windows import as_here, instead, window_of
+from orchestrator.plan.windows import as_here, holds, instead, window_of
 
 ROWS: dict[str, list[dict[str, Any]]] = YAML(typ="safe").load(
     Path(__file__).with_name("predictions.yaml").read_text()
@@ -142,6 +142,13 @@ def test_what_is_refused_leads_to_a_setting_with_which_nothing_is_foreseen() -> 
     assert judged > 10
 
 
-def test_every_window_has_a_row_and_enough_patches_predict() -> None:
+@pytest.mark.parametrize("name", ROWS)
+def test_every_window_of_a_patch_holds_for_some_row(name: str) -> None:
+    known = [known_before(name, row, {}) for row in ROWS[name]]
+    idle = [window for window in PATCHES[name].window if not any(holds(window, each) for each in known)]
+    assert idle == []
+
+
+def test_every_patch_with_a_window_has_rows_and_enough_patches_predict() -> None:
     assert {name for name, patch in PATCHES.items() if patch.window} == ROWS.keys()
     assert len(ROWS) >= ENOUGH
