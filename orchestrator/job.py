@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from orchestrator.base.errors import DeployError
 from orchestrator.base.events import Report
 from orchestrator.base.limits import Limits
 from orchestrator.hosts.host import Host
@@ -22,7 +23,8 @@ class Job:
 
     `command` gives the command line by which a person asks a verb of the same deployment. `ask` puts a question to a person,
     None where nobody can be asked. `lasting` tells whether the host is there after this run, so that it is worth telling
-    what can be done on it. `published` is a model without a playbook, as the Hub has it: how it is launched is chosen by what the host is.
+    what can be done on it. `published` is a model without a playbook, as the Hub has it: how it is launched is chosen by what the host is;
+    `unread` is why the Hub could not be read.
     """
 
     host: Host
@@ -34,6 +36,7 @@ class Job:
     ask: Callable[[str], bool] | None = None
     lasting: bool = True
     published: Published | None = None
+    unread: DeployError | None = None
 
     @property
     def name(self) -> str:

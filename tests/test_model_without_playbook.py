@@ -68,16 +68,20 @@ def test_one_command_brings_it_up_and_the_others_know_it(model: Model) -> None:
     restarted = model("restart", "MODEL", "--json")
     assert restarted.code == 0, restarted.out + restarted.err
     assert model("remediate", "MODEL").code == 0
+    gone = [*model.options[:-4], *("--env", "HF_ENDPOINT=http://127.0.0.1:9"), *model.options[-2:]]
+    without = model.deploy(REPOSITORY, *gone)
+    assert "nothing to do" in without.out, without.out + without.err
+    assert without.out.count("could not be read at") == 1
     assert model("stop", "MODEL").code == 0
     assert model.case.hub.requests == []  # what is there is found, started again and ended without the Hub
     started = (model.case.server.state_home / "deploy" / NAME / "launches").glob("*/command.json")
     first, second = (json.loads(file.read_text())["argv"] for file in started)
     assert first == second
-    model.deploy.environment = {"HF_ENDPOINT": "http://127.0.0.1:9"}
-    gone = [*model.options[:-4], *("--env", "HF_ENDPOINT=http://127.0.0.1:9"), *model.options[-2:]]
     assert "no config patch applies" in model.deploy("diff", REPOSITORY, *gone).err
-    nothing = model.deploy("restart", REPOSITORY, *gone, "--set", "checkpoint.folder=/nowhere")
-    assert (nothing.code, "config_missing" in nothing.err) == (5, True)
+    nowhere = [*gone, "--set", "checkpoint.folder=/nowhere"]
+    for verb, code in (("restart", "config_missing"), ("plan", "hub_unread")):
+        nothing = model.deploy(verb, REPOSITORY, *nowhere)
+        assert (nothing.code, code in nothing.err) == (5, True)
 
 
 def test_a_folder_of_the_host_is_all_that_it_takes(model: Model, repositories: Path, tmp_path: Path) -> None:

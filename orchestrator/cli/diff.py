@@ -27,7 +27,7 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
     A patch applies where the last launch failed for its reason, where its failure is certain, or where --patch
     names it. Where that cannot be judged (no GPU or no engine to ask) its diff is shown with a note.
     """
-    from orchestrator.cli.session import by_either, on_each_host
+    from orchestrator.cli.session import on_each_host
     from orchestrator.report.layout import passage
 
     def work(deployment: Deployment) -> int:
@@ -41,7 +41,7 @@ def diff(options: SharedOptions, exit_code: bool, **wishes: Any) -> int:
             click.echo("no config patch applies", err=True)
         return DIFFERENCES if exit_code and any(change.diff for change in changes) else 0
 
-    return on_each_host(options, work, report_to=sys.stderr, source=by_either, **wishes)
+    return on_each_host(options, work, report_to=sys.stderr, **wishes)
 
 
 def show_differences(options: SharedOptions, host: str, changes: Sequence[Change]) -> None:

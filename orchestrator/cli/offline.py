@@ -65,7 +65,10 @@ def _without_a_host(
 
         message = "what is in a folder its host alone can tell; allowed: --host HOST, or a playbook or model"
         raise UsageError("invalid_option", message, verb="plan")
-    playbook, published = launched_by(options, wishes.get("consents", ()))
+    sought = launched_by(options, wishes.get("consents", ()))
+    if sought.unread is not None:
+        raise sought.unread
+    playbook = sought.playbook
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=False))
     name, survey = _supposed(playbook, gpu, facts)
@@ -79,7 +82,7 @@ def _without_a_host(
             wishes_of(options, **wishes),
             asked,
             limits,
-            published=published,
+            published=sought.published,
         )
         return work(Supposed(job, survey))
 

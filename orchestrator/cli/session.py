@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from orchestrator.base.errors import DeployError, UsageError
+from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.several import side_by_side
 from orchestrator.on_host.secrets.secrets import brief, remember
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from orchestrator.playbook.playbook import Playbook
 
 Verb = Callable[["Deployment"], "int | None"]
-Sourcing = Callable[[SharedOptions, tuple[str, ...]], "tuple[Playbook, Published | None]"]
-"""From where it is known what would be launched, by a command with these consents: the playbook, and what the Hub says of a
-model without one."""
+Sourcing = Callable[[SharedOptions, tuple[str, ...]], "Sought"]
+"""From where it is known what would be launched, by a command with these consents."""
 
 CONNECT_SECONDS = 30.0
 """Three times the ten seconds that `open_host` gives to each of connecting, keys and authentication of a hop."""
@@ -55,17 +54,26 @@ def on_each_host(
     another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
     source = source or (by_the_host if limits is None else launched_by)
-    playbook, published = source(options, consents)
+    sought = source(options, consents)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
     several = len(options.hosts) > 1
     as_json = options.json and report_to is None
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
-        command = _Command(options, playbook, published, wishes, limits, work, shown)
+        command = _Command(options, sought, wishes, limits, work, shown)
         if not several:
             return _on_host(command, options.hosts[0])
         return side_by_side(options.hosts, lambda name: _on_host(command, name), shown, as_json=options.json)
+
+
+@dataclass(frozen=True)
+class Sought:
+    """The playbook, and of a model without one what the Hub says of it, or why that could not be read (`unread`)."""
+
+    playbook: Playbook
+    published: Published | None = None
+    unread: CheckpointError | None = None
 
 
 @dataclass(frozen=True)
@@ -73,8 +81,7 @@ class _Command:
     """What is to be done on each host, and where it is shown."""
 
     options: SharedOptions
-    playbook: Playbook
-    published: Published | None
+    sought: Sought
     wishes: Wishes
     limits: Limits | None
     work: Verb
@@ -154,48 +161,39 @@ def find_playbook(options: SharedOptions) -> Playbook:
     return playbook
 
 
-def launched_by(options: SharedOptions, consents: tuple[str, ...]) -> tuple[Playbook, Published | None]:
+def launched_by(options: SharedOptions, consents: tuple[str, ...]) -> Sought:
     """What a launch is planned from: the playbook, or a model without one and what the Hub, or the mirror that this command
-    names, says of it."""
+    names, says of it. Where that does not answer, what lies on the host may do."""
     from orchestrator.models.identity import is_model
 
     playbook = find_playbook(options)
     repository = playbook.model.repository
     if not is_model(options.playbook) or repository is None:
-        return playbook, None
+        return Sought(playbook)
 
     from orchestrator.models import hub
 
     given = {name: item.plain for name, item in playbook.environment.items() if name.startswith("HF_")}
-    published = hub.read(
-        repository,
-        playbook.model.revision,
-        {**os.environ, **given},
-        token_consent="token-to-endpoint" in consents,
-    )
+    token_consent = "token-to-endpoint" in consents
+    try:
+        published = hub.read(
+            repository, playbook.model.revision, {**os.environ, **given}, token_consent=token_consent
+        )
+    except CheckpointError as error:
+        if error.code != "hub_unread":
+            raise
+        return Sought(playbook, unread=error)
 
     from orchestrator.models.choose import (
         before_any_host,
     )  # all of planning, which a wrong id does not wait for
 
-    return before_any_host(playbook, published), published
+    return Sought(before_any_host(playbook, published), published)
 
 
-def by_the_host(options: SharedOptions, _consents: tuple[str, ...]) -> tuple[Playbook, None]:
+def by_the_host(options: SharedOptions, _consents: tuple[str, ...]) -> Sought:
     """For what is there already: of a model without a playbook the files on the host say enough, and the Hub is not asked."""
-    return find_playbook(options), None
-
-
-def by_either(options: SharedOptions, consents: tuple[str, ...]) -> tuple[Playbook, Published | None]:
-    """For what may be there already: where the Hub does not answer the files on the host have to do."""
-    from orchestrator.base.errors import CheckpointError
-
-    try:
-        return launched_by(options, consents)
-    except CheckpointError as error:
-        if error.code != "hub_unread":
-            raise
-        return by_the_host(options, consents)
+    return Sought(find_playbook(options))
 
 
 def _asked_about(options: SharedOptions) -> tuple[str, str]:
@@ -245,7 +243,7 @@ def _on_host(command: _Command, name: str) -> int:
 def _carry_out(command: _Command, name: str, asked: str) -> int:
     from orchestrator.base.events import Report
 
-    options, playbook = command.options, command.playbook
+    options, playbook = command.options, command.sought.playbook
     report = Report(command.shown, name)
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=name == "local"))
@@ -266,7 +264,7 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         asker = asker_of(options.hosts, command.shown, as_json=options.json)
         job = Job(
             host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
-            published=command.published,
+            published=command.sought.published, unread=command.sought.unread,
         )  # fmt: skip
         return command.work(Deployment(Group.of(job))) or 0
 

@@ -246,7 +246,7 @@ class Reading:
         for certain that GPUs are needed."""
         playbook = self.job.playbook
         pinned = playbook.engine.pinned
-        needed = self.job.published is None and playbook.gpus > 0
+        needed = playbook.source is not None and playbook.gpus > 0
         if pinned is None or pinned.on_cpu or needed or not survey.facts.without_gpus:
             return survey
         release = pinned.without_gpus(playbook.kind)
@@ -265,10 +265,21 @@ class Reading:
         if not asked.choose:
             return Chosen(asked, ())
         if self.job.published is None and asked.source is None and asked.model.repository:
-            self.require_config(survey)  # nothing else says what it is
+            self._require_files(survey)
         profile = profile_of(survey, data_folders("profiles"))
         chosen = choose(host, asked, self.job.published, survey, self.job.wishes, profile)
         return replace(chosen, choices=(*self._brought, *chosen.choices))
+
+    def _require_files(self, survey: Survey) -> None:
+        """Raise where neither the Hub nor the host says what a model is; tell once that the host does."""
+        unread = self.job.unread
+        if unread is not None and CONFIG not in survey.checkpoint.configs:
+            raise unread
+        self.require_config(survey)
+        if unread is not None:
+            words = f"{unread.message}; what lies on {self.job.host.name} is gone by instead"
+            self.job.report.emit("warning", words)
+            self.job = replace(self.job, unread=None)
 
     @contextmanager
     def located(self, survey: Survey) -> Iterator[None]:
