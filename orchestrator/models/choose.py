@@ -3,7 +3,7 @@ open? Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,8 @@ from orchestrator.base.amounts import decimal
 from orchestrator.checkpoint import architecture
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.consents import TRUST
-from orchestrator.engines.sizing import Fit
+from orchestrator.engines.sizing import Fit, smallest_memory_gib, weights_gib_per_gpu
+from orchestrator.facts.gpus import Gpu
 from orchestrator.models.hardware import suited_to
 from orchestrator.models.published import TOKENIZER, Published, document
 from orchestrator.on_host.checkpoint.configs import CONFIG
@@ -206,6 +207,8 @@ def _size(
         counts = [asked.parallel.tensor]
     tried = None
     for tensor in counts:
+        if tensor != counts[-1] and _too_heavy(asked, model, cards, tensor):
+            continue  # a trial plan would say the same, and costs as much as the plan
         spread = _with(asked, hardware(tensor)).completed({TENSOR: tensor, CONTEXT: own or useful})
         tried = _tried(host, spread, survey, wishes)
         if tried.runs and _enough(tried.fit, useful):
@@ -214,6 +217,15 @@ def _size(
     yield _spread(tried.fit, tensor, len(cards), useful, model.weights_bytes)
     yield from tried.beside
     yield _context(tried.fit, own, useful, fitted=fitted)
+
+
+def _too_heavy(asked: Playbook, model: _Model, cards: Sequence[Gpu], tensor: int) -> bool:
+    """Whether the weights alone are more than the smallest card."""
+    memory = smallest_memory_gib([card.memory_mib for card in cards])
+    if memory is None or model.weights_bytes is None:
+        return False
+    ranks = tensor * asked.parallel.pipeline
+    return weights_gib_per_gpu(model.weights_bytes, gpus=ranks, replicated_bytes=None) > memory
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.engines.options import Options
 from orchestrator.models.choose import choose
 from orchestrator.models.hardware import profile_of
-from orchestrator.models.needs import needs
+from orchestrator.models.needs import Need, needs
 from orchestrator.plan.plan import Plan, make_plan
 from orchestrator.plan.resolve import requested
 from orchestrator.plan.wishes import Wishes
@@ -53,9 +53,9 @@ def planned(playbook: Playbook, cards: str, version: str) -> Plan:
     return make_plan(cards, chosen.playbook, survey, wishes, choices=chosen.choices)
 
 
-def cards_for(playbook: Playbook) -> str:
-    """The fewest that it says are enough, of a kind that every release knows where there is one."""
-    by_kind = {need.card: f"{need.gpus}x{need.card}" for need in needs(playbook) or ()}
+def cards_for(wanted: tuple[Need, ...]) -> str:
+    """The fewest that are enough, of a kind that every release knows where there is one."""
+    by_kind = {need.card: f"{need.gpus}x{need.card}" for need in wanted}
     return next(
         by_kind[card] for card in ("H200", "H100", "B200", "B300", "L40S", *by_kind) if card in by_kind
     )
@@ -68,10 +68,11 @@ def refused(options: Options, version: str) -> list[str]:
     ]
 
 
-def planned_releases(playbook: Playbook) -> list[str]:
-    """The oldest of its range, the newest, and two between that size differently."""
+def planned_releases(name: str, playbook: Playbook) -> list[str]:
+    """The oldest of its range and the newest; of a file's own form also two between, which size differently."""
     accepted = [version for version in RELEASES if playbook.engine.accepts(version)]
-    return [version for version in accepted if version in (accepted[0], "0.19.1", "0.24.0", accepted[-1])]
+    between = ("0.19.1", "0.24.0") if name in files_in([FOLDER]) else ()
+    return [version for version in accepted if version in (accepted[0], *between, accepted[-1])]
 
 
 def test_there_are_as_many_models_as_are_promised() -> None:
@@ -93,17 +94,18 @@ def test_a_playbook_says_what_it_rests_on(name: str) -> None:
 
 @BY_NAME
 def test_it_is_planned_on_the_cards_that_it_says_are_enough(name: str) -> None:
-    playbook, unsized = playbook_of(name), name in UNSIZED
-    cards = "8xH200" if unsized else cards_for(playbook)
-    for version in planned_releases(playbook):
+    playbook = playbook_of(name)
+    wanted = needs(playbook)
+    assert (wanted is None) == (name in UNSIZED)
+    cards = "8xH200" if wanted is None else cards_for(wanted)
+    for version in planned_releases(name, playbook):
         plan = planned(playbook, cards, version)
         assert plan.refusals == (), version
         assert plan.lacking == {}, version
         assert plan.fit.verdict != "does_not_fit", version
         assert refused(plan.options, version) == [], version
     # of the newest; what an older one makes of a cache may not be known
-    assert plan.fit.verdict == ("unknown" if unsized else "fits")
-    assert (needs(playbook) is None) == unsized
+    assert plan.fit.verdict == ("unknown" if wanted is None else "fits")
 
 
 @BY_NAME
