@@ -22,6 +22,7 @@ KINDS = {
 WITHOUT = {
     ("base/yaml_file.py", "code"): "load_model adds the command that opens the file at the line",
     ("hosts/quoting.py", "host_command"): "playbook and options refuse a NUL before it comes so far",
+    ("plan/preflight.py", "objection.code"): "an engine's objections bring their codes: see below",
     (
         "base/errors.py",
         "internal",
@@ -70,6 +71,13 @@ def test_an_error_that_is_raised_has_a_next_command() -> None:
     assert len(found) > 50
     without = {(file, code_of(call)) for file, call in found if not has_a_command(call)}
     assert without == set(WITHOUT)
+
+
+@pytest.mark.parametrize(
+    "code", sorted({code_of(call) for _, call in calls({"Objection"}, PACKAGE / "engines")})
+)
+def test_an_objection_to_an_option_has_a_next_command(code: str) -> None:
+    assert AFTER[code]
 
 
 REFUSED = sorted({code_of(call) for _, call in calls({"Refusal"}, PACKAGE / "on_host")} - set(NOT_MET))

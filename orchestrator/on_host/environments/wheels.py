@@ -82,9 +82,10 @@ def _filled(path: Path, offset: int, size: int, read: ByteSource) -> bool:
                 out.write(data)
                 offset += len(data)
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        code = "install_no_space" if full else "engines_folder"
-        raise Refusal(code, f"{path}: {error.strerror or error}") from error
+        why = f"{path}: {error.strerror or error}"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Refusal("install_no_space", why) from error
+        raise Refusal("engines_folder", why) from error
     return True
 
 
