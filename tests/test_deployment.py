@@ -71,13 +71,19 @@ def test_the_story_of_a_plain_user(plain_case: Case, repositories: Path) -> None
 
 
 def test_a_certain_failure_is_repaired_before_the_first_launch(case: Case) -> None:
+    case.content["arguments"] = {"task": "generate"}  # which this release calls otherwise
+    case.write()
     planned = json.loads(case.deploy("plan", "PLAYBOOK", "--json").out)
+    assert [each["asked"] for each in planned["adaptations"]] == ["--task generate"]
     certain = [each for each in planned["predictions"] if each["certainty"] == "certain"]
     assert certain == []  # neither files nor figures speak of FP8 yet
     left = case.deploy("PLAYBOOK", "--json")
     assert left.code == 0, left.out + left.err
     assert left.of("finding") == []
     assert case.actions() == ["patch", "launch", "outcome"]
+    (launch,) = [record for record in case.journal() if record["action"] == "launch"]
+    assert launch["argv"] == planned["command"]
+    assert planned["command"][-2:] == ["--runner", "generate"]
     upgraded = ("plan", "PLAYBOOK", "--json", "--vllm", "0.20.2")
     assert json.loads(case.deploy(*upgraded).out)["retired"] == [{"patch": "fp8-kv-mla", "since": "0.18"}]
     assert case.deploy("revert", "PLAYBOOK", "--patch", "fp8-kv-mla").code == 0
