@@ -71,6 +71,7 @@ AFTER: Forms = {
     ),
     "option_not_there": ("{retyped}", "{command} --set arguments.{unset}=null"),
     "option_value": (
+        "{command} --set {setting}",
         "{retyped}",
         "{command} --engine-arg {argument}",
         "{command} --set arguments.{unset}=null",

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.engines.options import Options
+from orchestrator.engines.sizing import Fit
 from orchestrator.facts import engine, gpus, pci
 from orchestrator.facts.source import Unknown
 from orchestrator.on_host.checkpoint.configs import CONFIG
@@ -75,7 +76,7 @@ def _engine(host: str, playbook: Playbook, survey: Survey, version: str | None) 
 
 
 def options_refused(
-    host: str, playbook: Playbook, options: Options, version: str | None
+    host: str, playbook: Playbook, options: Options, version: str | None, fit: Fit
 ) -> list[DeployError]:
     """The options for which this version of the engine would end at once; nothing of one that is refused itself."""
     refused: list[DeployError] = []
@@ -84,6 +85,8 @@ def options_refused(
         if objection.option in playbook.arguments:
             typed = options.given[objection.option].origin == "option"
             known["typed" if typed else "unset"] = objection.option
+        if objection.option == options.context_option and fit.longest_context:
+            known["setting"] = f"context={min(fit.context, fit.longest_context)}"
         refused.append(PreflightRefused(objection.code, f"{host}: {objection.sentence}", **known))
     return refused
 

@@ -154,6 +154,17 @@ def test_an_option_that_ends_the_engine_at_once_is_refused_before_anything_is_fe
     assert run(shlex.split(printed["error"]["next"])[1:]) == 0
 
 
+def test_a_context_that_this_release_cannot_choose_leads_to_one_that_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["plan", "qwen3-32b", "--gpu", "H200", "--vllm", "0.11.0", "--set", "context=auto"]
+    monkeypatch.setattr("sys.argv", ["deploy", *words])
+    error = plan(capsys, *words, code=4)["error"]
+    assert error["code"] == "option_value"
+    assert error["next"].endswith("--set context=40960")
+    assert run(shlex.split(error["next"])[1:]) == 0
+
+
 def test_an_option_of_another_release_is_launched_as_this_one_spells_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

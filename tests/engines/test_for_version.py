@@ -114,6 +114,10 @@ def test_of_a_newer_version_nothing_is_refused_and_that_is_said() -> None:
 )
 def test_which_versions_take_a_context_that_is_left_to_them(version: str, fits: bool) -> None:
     assert ENGINE.fits_context(version) is fits
+    left = launch({}).changed({"max-model-len": Option("auto", "playbook")})
+    sentences = [objection.sentence for objection in left.objections(version)]
+    assert all(sentence.endswith("(auto came in 0.14.0); set context instead") for sentence in sentences)
+    assert bool(sentences) is (not fits and version != "dev")
 
 
 def test_a_value_that_some_models_are_refused_with() -> None:

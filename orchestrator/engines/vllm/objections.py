@@ -93,7 +93,7 @@ def _value(
         return None
     spelled, release = read[0]
     asked = redact(" ".join(rendered(name, value if value is True else brief(text_of(value), 60))))
-    sentence = f"vLLM {version} does not take {asked}: --{spelled.option} {takes[0]}"
+    sentence = f"vLLM {version} does not take {asked}: --{spelled.option} {takes[0]}{_later(spelled, value, release)}"
     listed = choices(spelled.option, release)
     if not listed or value is True:
         return Objection("option_value", sentence, name, _bare(spelled, value))
@@ -106,6 +106,19 @@ def _value(
     sentence = f"vLLM {version} does not take {asked}: it takes {values}{rest}{there}"
     known = {} if not near or name in RULES.reserved else {"argument": f"{name}={near[0]}"}
     return Objection("option_value", sentence, name, known)
+
+
+def _later(spelled: Spelling, value: OptionValue, release: Version) -> str:
+    """Since when the option takes such a value, and where it is set if that is no argument."""
+    kinds = (entry(spelled.option) or {})["takes"]
+    newer = kinds.items() if isinstance(kinds, dict) else ()
+    came = [
+        since
+        for since, kind in newer
+        if Version(since) > release and wrong(Spelling(spelled.option, kind), value, release) is None
+    ]
+    there = f" ({text_of(value)} came in {came[0]})" if came else ""
+    return there + (f"; {RULES.reserved[spelled.option]}" if spelled.option in RULES.reserved else "")
 
 
 def _bare(spelled: Spelling, value: OptionValue) -> dict[str, str]:
