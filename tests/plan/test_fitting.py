@@ -44,7 +44,7 @@ def test_each_way_that_makes_a_long_context_fit_is_told_with_what_to_type() -> N
     judged = fit(long, survey(), BF16, version="0.20.0")
     assert judged.verdict == "does_not_fit"
     assert [way.text for way in judged.ways] == [
-        "context 180800: --set context=180800",
+        "context 174688: --set context=174688",
         "a KV cache in FP8: --set arguments.kv-cache-dtype=fp8",
         "decode context parallel 2: --set arguments.decode-context-parallel-size=2",
         "tensor parallel 16, on 16 GPUs: --set parallel.tensor=16 --set needs.gpus=16",

@@ -1,7 +1,7 @@
 """What does vLLM keep on a card besides weights and KV cache?
 
 It runs the model once with as many tokens as a step may have, and the sampler with as many sequences; what that took at most,
-what CUDA and NCCL hold and, from 0.21 on, what CUDA graphs will take is no room for the cache. The figures here are estimates, judged
+what CUDA and NCCL hold and, from 0.20 on, what CUDA graphs will take is no room for the cache. The figures here are estimates, judged
 by launches that were measured (`tests/engines/measured.yaml`).
 """
 
@@ -18,7 +18,7 @@ from orchestrator.engines.vllm.memory import at_least, default_sequences, defaul
 _ALONE, _TOGETHER = 0.3, 1.25
 """GiB of CUDA's context and the allocator; of several ranks with NCCL's buffers (0.2 on cards without peer access to 1.8)."""
 _GRAPHS = 0.4
-"""GiB of CUDA graphs, 0.1 to 0.6 of most models; from 0.21 on they are measured and taken off beforehand."""
+"""GiB of CUDA graphs, 0.1 to 0.6 of most models; from 0.20 on they are measured and taken off beforehand (the log says 0.21)."""
 _SPARSE = 0.5
 """GiB of an indexer's workspace."""
 _LOGIT, _SORTED_LOGIT = 10, 36
@@ -57,7 +57,7 @@ def overhead(config: Mapping[str, Any] | None, launch: Profiled) -> Overhead:
     forward = tokens * hidden * 2 * (12 + 2 * experts)
     kept = max(forward, sequences * vocabulary * logit) / GIB + (_ALONE if launch.ranks == 1 else _TOGETHER)
     kept += _SPARSE if sparse else 0
-    kept += _GRAPHS if launch.graphs and at_least(launch.version, 0, 21) else 0
+    kept += _GRAPHS if launch.graphs and at_least(launch.version, 0, 20) else 0
     more = 1.0 if launch.share > 0.93 else 0.0
     return Overhead(optimistic=round(max(kept - _LESS, _LEAST) + more, 1), safe=round(kept + _MORE + more, 1))
 
