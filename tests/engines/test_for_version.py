@@ -81,7 +81,10 @@ def test_what_stands_for_an_option_is_an_option_of_some_release() -> None:
     named += [*renames["left_out"], *renames["instead"], *renames["doubtful"]]
     assert {name.partition(".")[0].removeprefix("no-") for name in named} <= known.keys()
     gone = {name for name, each in known.items() if not within(each["in"], releases().newest)}
-    handled = {name for name in named if "." not in name} | {"compilation-config.level"}
+    handled = {name for name in named if "." not in name} | {
+        "compilation-config.level",
+        "structured-outputs-config.disable_fallback",
+    }
     assert gone <= handled
 
 

@@ -18,6 +18,7 @@ from orchestrator.engines.vllm.option_table import (
     opposite,
     releases,
     spelling,
+    takes,
 )
 from orchestrator.engines.vllm.releases import first, spoken, table
 from orchestrator.engines.vllm.values import choice_ranges, choices, wrong
@@ -42,7 +43,7 @@ def objections(
         read = [spelling(name.partition(".")[0], release) for release in beside]
         known = [each for each in read if each is not None]
         objection = None
-        if not known:
+        if not known or _is_gone(name, beside):
             objection = _unknown(name, option.value, version, beside[0])
         elif len(known) == len(read) and "." not in name and _PLUGINS.get(name) not in given:
             objection = _value(name, option.value, version, list(zip(known, beside, strict=True)))
@@ -50,8 +51,13 @@ def objections(
             yield objection, option
 
 
+def _is_gone(name: str, beside: Sequence[Version]) -> bool:
+    """Whether a key of a JSON value that is known by release is none of these."""
+    return "." in name and entry(name) is not None and not any(takes(name, release) for release in beside)
+
+
 def _unknown(name: str, value: OptionValue, version: str, release: Version) -> Objection:
-    head = name.partition(".")[0]
+    head = name if entry(name) else name.partition(".")[0]
     known = entry(head) or entry(head.removeprefix("no-")) or entry(opposite(head) or "")
     if known is None:
         prefix = "no-" if head.startswith("no-") else ""
@@ -88,12 +94,12 @@ def _meant(near: Sequence[str]) -> str:
 def _value(
     name: str, value: OptionValue, version: str, read: Sequence[tuple[Spelling, Version]]
 ) -> Objection | None:
-    takes = [wrong(each, value, release) for each, release in read]
-    if None in takes:
+    reasons = [wrong(each, value, release) for each, release in read]
+    if None in reasons:
         return None
     spelled, release = read[0]
     asked = redact(" ".join(rendered(name, value if value is True else brief(text_of(value), 60))))
-    sentence = f"vLLM {version} does not take {asked}: --{spelled.option} {takes[0]}{_later(spelled, value, release)}"
+    sentence = f"vLLM {version} does not take {asked}: --{spelled.option} {reasons[0]}{_later(spelled, value, release)}"
     listed = choices(spelled.option, release)
     if not listed or value is True:
         return Objection("option_value", sentence, name, _bare(spelled, value))
