@@ -1,10 +1,12 @@
 """How fast is a log read, and in how much memory?
 
-    python tests/bench/diagnosis.py [--megabytes 200] [--gigabyte] [--rounds 3]
+    python tests/bench/diagnosis.py [--megabytes 200] [--gigabyte] [--rounds 3] [--kinds-only]
 
-Prints: a log with its fault at 40 % and the wrappers at the end, read with the whole catalogue, against `LC_ALL=C grep
--cE -f` with as many patterns on the same file, alternating, best of the rounds; the peak memory on a log of 1 GB; how
-many lines a second the follower takes, and the share of a core at 50,000; the time to load the catalogue.
+Prints: a log with its fault at 40 % and the wrappers at the end, of a server's talk and of a start's noise, read with the
+whole catalogue, against `LC_ALL=C grep -cE -f` with as many patterns on the same file, alternating, best of the rounds;
+the peak memory on a log of 1 GB; how many lines a second the follower takes, and the share of a core at 50,000; the time
+to load the catalogue, and of a first `deploy diagnose` in a new home; what a line of each kind of kinds_of_line.txt costs
+in processor time, 40,000 of a kind, with Hyperscan and without.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from orchestrator.base.data_folders import shipped
+from orchestrator.diagnosis import gate
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
@@ -57,6 +60,25 @@ WRAPPER = (
     b"(APIServer pid=2471) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
 )
 CHUNK = 1 << 18
+KINDS = Path(__file__).with_name("kinds_of_line.txt")
+"""A name and a line each: {d} stands for a digit and {n} for a number that differ from line to line."""
+NOISE = ("nccl info", "nccl info, ring", "nccl info, of a worker", "debug", "progress, graphs")
+"""What a start with NCCL_DEBUG and VLLM_LOGGING_LEVEL prints most of."""
+LINES = 40_000
+
+
+def kinds() -> dict[str, str]:
+    pairs = (each.split("\t", 1) for each in KINDS.read_text("utf-8").splitlines())
+    return {name: line.replace(r"\x1b", "\x1b") for name, line in pairs}
+
+
+def lines_of(kind: str, count: int) -> bytes:
+    """So many lines of a kind, of which no two that follow each other are alike."""
+    filled = (
+        kind.replace("{d}", str(number % 10)).replace("{n}", str(100 + number * 7 % 900))
+        for number in range(count)
+    )
+    return ("\n".join(filled) + "\n").encode()
 
 
 def filler(count: int) -> bytes:
@@ -66,14 +88,20 @@ def filler(count: int) -> bytes:
     return block * (count // len(block) + 1)
 
 
-def write_log(path: Path, megabytes: int) -> int:
-    """A log with its fault at 40 %; gives its size in bytes."""
+def noise() -> bytes:
+    """Some megabytes of a start's noise, its kinds mixed line by line."""
+    each = [lines_of(kinds()[name], 8000).splitlines(keepends=True) for name in NOISE]
+    return b"".join(b"".join(together) for together in zip(*each, strict=True))
+
+
+def write_log(path: Path, megabytes: int, block: bytes) -> int:
+    """A log of such lines with its fault at 40 %; gives its size in bytes."""
     with path.open("wb") as log:
         log.write(HEAD)
         for share in (0.4, 0.6):
             left = int(megabytes * 1e6 * share)
             while left > 0:
-                left -= log.write(filler(4 << 20)[: 4 << 20].rpartition(b"\n")[0] + b"\n")
+                left -= log.write(block)
             log.write(FAULT if share == 0.4 else WRAPPER)
     return path.stat().st_size
 
@@ -101,7 +129,7 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def scan_against_grep(path: Path, size: int, rounds: int) -> None:
+def scan_against_grep(what: str, path: Path, size: int, rounds: int) -> None:
     expressions = path.with_suffix(".patterns")
     expressions.write_text("\n".join(patterns_of()) + "\n")
 
@@ -116,7 +144,7 @@ def scan_against_grep(path: Path, size: int, rounds: int) -> None:
     times = [(timed(ours), timed(grep)) for _ in range(rounds)]
     mine, its = min(one for one, _ in times), min(one for _, one in times)
     count = len(patterns_of())
-    print(f"scan of {size / 1e6:.0f} MB, {len(PATCHES)} patches: {mine:.2f} s, {size / mine / 1e6:.0f} MB/s")
+    print(f"{what}, {size / 1e6:.0f} MB, {len(PATCHES)} patches: {mine:.2f} s, {size / mine / 1e6:.0f} MB/s")
     print(f"grep with {count} patterns: {its:.2f} s, {size / its / 1e6:.0f} MB/s")
 
 
@@ -150,6 +178,36 @@ def loading() -> None:
     print(f"catalogue of {len(PATCHES)} patches: loaded in {best * 1000:.0f} ms")
 
 
+def first_diagnosis(log: Path) -> None:
+    """In a home that has no cache yet."""
+
+    def run() -> None:
+        with tempfile.TemporaryDirectory() as home:
+            clean = {**os.environ, "HOME": home, "XDG_CACHE_HOME": f"{home}/.cache"}
+            command = [sys.executable, "-m", "orchestrator.cli.main", "diagnose", str(log)]
+            subprocess.run(command, env=clean, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    print(f"first diagnosis in a new home: {min(timed(run) for _ in range(3)):.2f} s")
+
+
+def each_kind() -> None:
+    """Processor time of a line by kind, the slowest first."""
+    for way, module in (("with Hyperscan", gate.hyperscan), ("without", None)):
+        gate.hyperscan = module
+        gate.gate_of.cache_clear()
+        spent = sorted(((_microseconds(kind), name) for name, kind in kinds().items()), reverse=True)
+        print(f"a line of {len(spent)} kinds {way}: at most {spent[0][0]:.1f} us")
+        print("\n".join(f"  {each:6.1f}  {name}" for each, name in spent))
+
+
+def _microseconds(kind: str) -> float:
+    log = lines_of(kind, LINES)
+    pieces = [log[start : start + CHUNK] for start in range(0, len(log), CHUNK)]
+    began = time.process_time()
+    diagnose_log(pieces, grammar=GRAMMAR, known=Known(), patches=PATCHES)
+    return (time.process_time() - began) / LINES * 1e6
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -157,16 +215,23 @@ if __name__ == "__main__":
     parser.add_argument("--megabytes", type=int, default=200)
     parser.add_argument("--gigabyte", action="store_true", help="also the peak memory on a log of 1 GB")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kinds-only", action="store_true", help="only what a line of each kind costs")
     given = parser.parse_args()
     PATCHES = catalogue.load([shipped("patches")])
     print(
         f"load {os.getloadavg()[0]:.1f}, peak of this process so far {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000} MB"
     )
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "vllm.log"
-        scan_against_grep(log, write_log(log, given.megabytes), given.rounds)
-        if given.gigabyte:
-            write_log(log, 1000)
-            memory(log)
-    live()
-    loading()
+    if not given.kinds_only:
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "vllm.log"
+            talk = filler(4 << 20)[: 4 << 20].rpartition(b"\n")[0] + b"\n"
+            for what, block in (("a server's talk", talk), ("a start's noise", noise())):
+                scan_against_grep(what, log, write_log(log, given.megabytes, block), given.rounds)
+            if given.gigabyte:
+                write_log(log, 1000, talk)
+                memory(log)
+            write_log(log, 1, talk)
+            first_diagnosis(log)
+        live()
+        loading()
+    each_kind()
