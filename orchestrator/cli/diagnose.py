@@ -14,6 +14,8 @@ import click
 from orchestrator.cli import complete, values
 
 if TYPE_CHECKING:
+    from orchestrator.diagnosis.carriers.peel import Wrapping
+    from orchestrator.diagnosis.carriers.peeled import Peeled
     from orchestrator.diagnosis.live import Live
     from orchestrator.diagnosis.verdict import Diagnosis
     from orchestrator.engines.protocol import Engine
@@ -80,6 +82,7 @@ def diagnose(
     """
     from orchestrator.base import log_file
     from orchestrator.diagnosis import engine
+    from orchestrator.diagnosis.carriers.peeled import Peeled, bare
     from orchestrator.patches import catalogue
     from orchestrator.patches.known import Known
 
@@ -90,35 +93,42 @@ def diagnose(
     if follow:
         from orchestrator.diagnosis.live import Live
 
-        def live(beginning: bytes) -> Live:
-            return Live(known, catalogued, _writer(kind, beginning).log)
+        def live(beginning: bytes) -> tuple[Live, Peeled]:
+            writer, layers = _writer(kind, beginning)
+            return Live(known, catalogued, writer.log), Peeled(layers)
 
         diagnosis = _followed(file, live, len(catalogued), as_json)
     else:
         chunks = log_file.chunks(file)
         beginning = next(chunks, b"")
-        writer = _writer(kind, beginning)
+        writer, layers = _writer(kind, beginning)
+        peeled = Peeled(layers)
         diagnosis = engine.diagnose_log(
-            chain([beginning], chunks), grammar=writer.log, known=known, patches=catalogued
-        )
+            peeled.whole(chain([beginning], chunks)),
+            grammar=writer.log,
+            known=known,
+            patches=catalogued,
+        ).renumbered(peeled.line_of)
         _say(diagnosis, file, len(catalogued), as_json)
         if diagnosis.verdict == "starting":
-            _doubt(file, beginning, writer)
+            _doubt(file, bare(beginning, layers), writer)
     if bundle:
         click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
     sys.exit(EXIT_CODES[diagnosis.verdict])
 
 
-def _writer(kind: str | None, beginning: bytes) -> Engine:
-    """The engine that wrote a log: the one of that kind, else whose log begins so."""
+def _writer(kind: str | None, beginning: bytes) -> tuple[Engine, Wrapping]:
+    """The engine that wrote a log (the one of that kind, else whose log begins so), and what lies around its lines."""
     from orchestrator.diagnosis import origin
+    from orchestrator.diagnosis.carriers import peel
+    from orchestrator.diagnosis.carriers.peeled import bare
     from orchestrator.engines import registry
 
-    if kind is not None:
-        return registry.get(kind)
-    usual_first = sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
-    grammar = origin.of(beginning, [registry.get(kind).log for kind in usual_first])
-    return registry.get(grammar.kind)
+    kinds = [kind] if kind else sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
+    grammars = [registry.get(each).log for each in kinds]
+    layers = peel.learn(beginning, grammars)
+    grammar = origin.of(bare(beginning, layers), grammars)
+    return registry.get(grammar.kind), layers
 
 
 def _doubt(file: str, beginning: bytes, writer: Engine) -> None:
@@ -142,19 +152,21 @@ def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
         write(diagnosis_lines(diagnosis, file, known=known, packing=packing(file)), sys.stdout)
 
 
-def _followed(file: str, begun: Callable[[bytes], Live], known: int, as_json: bool) -> Diagnosis:
+def _followed(
+    file: str, begun: Callable[[bytes], tuple[Live, Peeled]], known: int, as_json: bool
+) -> Diagnosis:
     """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said. `begun` is what
     reads a log that begins so."""
     from orchestrator.base import log_file
 
-    live, empty = begun(b""), True
+    (live, peeled), empty = begun(b""), True
     shown = diagnosis = live.now(0.0)
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
             if chunk and empty:
-                live, empty = begun(chunk), False
-            live.feed(chunk)
-            diagnosis = live.now(idle)
+                (live, peeled), empty = begun(chunk), False
+            live.feed(peeled.feed(chunk))
+            diagnosis = live.now(idle).renumbered(peeled.line_of)
             if diagnosis.answer != shown.answer:
                 shown = diagnosis
                 _say(diagnosis, file, known, as_json)
@@ -181,5 +193,5 @@ def _bundle(file: str, kind: str | None, diagnosis: Diagnosis) -> Path:
             f"diagnose-{redact(Path(file).stem)}",
             log,
             documents,
-            log_name=_writer(kind, next(log_file.chunks(file), b"")).log_name,
+            log_name=_writer(kind, next(log_file.chunks(file), b""))[0].log_name,
         )

@@ -82,19 +82,19 @@ _SEVERITIES = {"WARN": "WARNING", "FATAL": "CRITICAL", "ERR": "ERROR"}
 _PROGRESS = re.compile(r"\d{1,3}%(?:\||\s{1,8}Completed)")
 
 
-def cut(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def cut(chunks: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes]:
     """Chunks of a file or channel as raw lines, without their line feed.
 
-    At most LONGEST bytes of a line are kept; NUL bytes (a truncated log has gigabytes) are dropped.
+    At most `longest` bytes of a line are kept; NUL bytes (a truncated log has gigabytes) are dropped.
     """
     rest = bytearray()
     for chunk in chunks:
         *whole, last = chunk.replace(b"\0", b"").split(b"\n")
         for piece in whole:
-            rest += piece[: LONGEST - len(rest)]
+            rest += piece[: longest - len(rest)]
             yield bytes(rest)
             rest.clear()
-        rest += last[: LONGEST - len(rest)]
+        rest += last[: longest - len(rest)]
     if rest:
         yield bytes(rest)
 

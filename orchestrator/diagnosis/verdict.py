@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import Field
@@ -80,3 +81,15 @@ class Diagnosis(Frozen):
         """What makes it another answer than the last one: the verdict, the finding and, of a failure, its cause."""
         cause = self.root_cause if self.verdict in ("fault", "unknown_fault") else None
         return self.verdict, self.finding, cause
+
+    def renumbered(self, line_of: Callable[[int], int]) -> Diagnosis:
+        """The same of a log whose lines have other numbers."""
+        cause = self.root_cause
+        return self.model_copy(
+            update={
+                "root_cause": cause and cause.model_copy(update={"line": line_of(cause.line)}),
+                "evidence": tuple(
+                    each.model_copy(update={"line": line_of(each.line)}) for each in self.evidence
+                ),
+            }
+        )

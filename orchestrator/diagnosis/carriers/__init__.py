@@ -1,0 +1,1 @@
+"""Room: what somebody else has wrapped around the lines of a log."""

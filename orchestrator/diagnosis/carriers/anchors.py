@@ -1,0 +1,104 @@
+"""Where in a line does the engine's own text begin, by what nobody else begins a line with?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.diagnosis.lines import Line, parse_all
+from orchestrator.engines.log_grammar import LogGrammar
+
+_HEADER = (
+    r"\([A-Za-z]\w{0,60}(?: \w{1,20}=\d{1,6}){0,3} pid=\d{1,10}[^()]{0,160}\) "
+    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
+)
+"""Headers that are read: a process and its pid, a level and a time."""
+_OPENING = (
+    r"Traceback \(most recent call last\):"
+    r"|(?:INFO|WARNING|ERROR): {4,6}(?=[A-Z])"
+    r"|\[rank\d{1,5}\]:"
+    r"|(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] )?[\w.-]{1,80}:\d{1,10}:\d{1,10} \[-?\d+\] "
+    r"|(?:[A-Za-z_]\w{0,80}\.){0,6}(?:[A-Z]\w{0,80}(?:Error|Exception|Interrupt)): "
+    r"|[\w./-]{1,80}(?: \w{1,20})?: error: "
+    r"|usage: \w"
+    r"|(?:docker|nohup|bash|sh|srun|slurmstepd): "
+    r"|Loading (?:safetensors checkpoint|pt checkpoint) "
+)
+_FRAME = re.compile(r' {2,}File "[^"]{1,400}", line \d')
+_START = re.compile(r"(?<![\w.])(?:" + _HEADER + "|" + _OPENING + ")")
+_OWN = re.compile(r"(?<![\w.])(?:" + _HEADER + ")")
+_TRACEBACK = "Traceback (most recent call last):"
+_LOOKED_AT = 600
+"""Signs of a line: what carries it stands before."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """How the engine's beginnings stand in some lines: inside those that are not read as they stand (number of the line,
+    offset), behind something that is taken for an own prefix or for another process's words, and how many are clear."""
+
+    inside: tuple[tuple[int, int], ...]
+    prefixed: tuple[tuple[int, int], ...]
+    clear: int
+
+    @property
+    def carried(self) -> bool:
+        """Whether most of what the engine says stands behind something else."""
+        behind = len(self.inside) + len(self.prefixed)
+        return behind > self.clear or (behind > 1 and behind == self.clear)
+
+
+def start(text: str) -> int:
+    """Where the engine's text begins in a line, -1 where nothing shows it."""
+    opening = _START.search(text, 0, _LOOKED_AT)
+    return opening.start() if opening else -1
+
+
+def begins(text: str) -> bool:
+    """Whether a line begins as one of an engine, or of a traceback, does."""
+    return _START.match(text) is not None or _FRAME.match(text) is not None
+
+
+def opens(text: str) -> bool:
+    """The same where a line may be the rest of one that was broken inside a word: an exception's name shows nothing."""
+    return _OWN.match(text) is not None or text.startswith(_TRACEBACK) or _FRAME.match(text) is not None
+
+
+def placed(lines: Sequence[str], grammar: LogGrammar) -> Placed:
+    """How an engine's lines stand in a text."""
+    inside: list[tuple[int, int]] = []
+    prefixed: list[tuple[int, int]] = []
+    clear = 0
+    for number, text in enumerate(lines):
+        opening = _START.search(text, 0, _LOOKED_AT)
+        if opening is None:
+            clear += grammar.records.head(text).level is not None
+            continue
+        records = parse_all(text.encode(), 1, grammar)
+        if opening.start() and _left_inside(records):
+            inside.append((number, opening.start()))
+        elif opening.start() and _is_prefixed(text, records, grammar):
+            prefixed.append((number, opening.start()))
+        else:
+            clear += 1
+    return Placed(tuple(inside), tuple(prefixed), clear)
+
+
+def _is_prefixed(text: str, records: Sequence[Line], grammar: LogGrammar) -> bool:
+    own = grammar.records.head(text).prefix
+    return records[-1].dress is None or bool(own and records[0].dress == own)
+
+
+def _left_inside(records: Sequence[Line]) -> bool:
+    """Whether something of an engine is left inside of a message.
+
+    A record of the engine's own may quote what it likes; one that a foreign header was taken for has the engine's
+    header in it.
+    """
+    for record in records:
+        opening = _START.search(record.message, 0, _LOOKED_AT)
+        own = _OWN.search(record.message, 0, _LOOKED_AT)
+        if own or (opening is not None and opening.start() and record.level is None):
+            return True
+    return False

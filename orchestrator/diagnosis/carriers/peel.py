@@ -1,0 +1,67 @@
+"""Which layers lie around the lines of a log, and what is left without them?
+
+A log comes through launchers, collectors, screens and chats, each of which puts something around every line. What that
+is is learned from the beginning of the file, layer by layer, as long as the engine's own lines stand behind something.
+A log that begins its lines itself has no layer and passes as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from orchestrator.diagnosis.carriers import anchors, fences, markup, prefix, values, wrapped
+from orchestrator.diagnosis.carriers.layer import Layer, Numbered
+from orchestrator.diagnosis.lines import cut, without_colours
+from orchestrator.engines.log_grammar import LogGrammar
+
+LINES = 1500
+"""Of the beginning, from which is learned."""
+LONGEST = 4 << 20
+"""Bytes of a raw line that are kept: a whole log may stand in one."""
+_MOST = 5
+_KINDS: tuple[Callable[[Sequence[str], LogGrammar], Layer | None], ...] = (
+    markup.colours, wrapped.learn, fences.learn, values.learn, markup.entities, prefix.learn, markup.escapes,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """The layers around the lines of a log, the outermost first."""
+
+    around: tuple[Layer, ...] = ()
+
+    def peel(self, lines: Iterable[Numbered]) -> Iterator[Numbered]:
+        """The lines without any of them."""
+        bare = iter(lines)
+        for layer in self.around:
+            bare = layer.peel(bare)
+        return bare
+
+
+def numbered(raw_lines: Iterable[bytes], first: int = 1) -> Iterator[Numbered]:
+    """Raw lines as text, without what only a terminal needs."""
+    for number, raw in enumerate(raw_lines, first):
+        yield Numbered(number, without_colours(raw).decode("utf-8", "replace").rstrip("\r"))
+
+
+def learn(beginning: bytes, grammars: Sequence[LogGrammar]) -> Wrapping:
+    """What lies around the lines of a log that begins so."""
+    whole = beginning[: beginning.rfind(b"\n") + 1] or beginning
+    lines = list(islice(numbered(cut([whole], LONGEST)), LINES))
+    learned = [_learned(lines, grammar) for grammar in grammars]
+    return max(learned, key=lambda pair: pair[1])[0]
+
+
+def _learned(lines: Sequence[Numbered], grammar: LogGrammar) -> tuple[Wrapping, int]:
+    """What is learned by the beginnings of one engine's lines, and how many of them it brings to light."""
+    layers: list[Layer] = []
+    for _ in range(_MOST):
+        texts = [text for _, text in lines]
+        layer = next((each for kind in _KINDS if (each := kind(texts, grammar))), None)
+        if layer is None:
+            break
+        layers.append(layer)
+        lines = list(layer.peel(lines))
+    return Wrapping(tuple(layers)), anchors.placed([text for _, text in lines], grammar).clear

@@ -1,0 +1,148 @@
+"""What do a log's lines have before and behind what the engine wrote, as far as they have it in common?
+
+Learned from the lines themselves: the prefixes that stand before the engine's own beginnings are taken apart into words,
+blanks and signs; those of one form give one expression, in which what varies (times, numbers, levels, names) may vary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.diagnosis.carriers import anchors
+from orchestrator.diagnosis.carriers.layer import Numbered
+from orchestrator.diagnosis.hearsay import worded_by_a_client
+from orchestrator.engines.log_grammar import LogGrammar
+
+_WORD = r"[\w.+@/~#%-]+"
+_TOKENS = re.compile(rf"\s+|{_WORD}|.", re.DOTALL)
+_LEVEL = re.compile(r"(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|fatal)$")
+_CALENDAR = re.compile(
+    r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*$"
+)
+_FORMS = 12
+"""Of prefixes: one for each pod, level and width may differ."""
+_LEAST_SHARE = 0.02
+_LONGEST = 240
+_MOST_WORDS = 16
+_EDGE = re.compile(r"[\s\u2500-\u257f+=|-]*[\u2500-\u257f+=|-]{3}[\s\u2500-\u257f+=|-]*$")
+_TAIL = re.compile(r"[\u2500-\u257f|\\]$")
+
+
+@dataclass(frozen=True)
+class Affixes:
+    """Takes `before` off the beginning of each line that has it, and `behind`, the other side of a box, off its end."""
+
+    before: re.Pattern[str]
+    behind: str | None
+
+    def peel(self, lines: Iterable[Numbered]) -> Iterator[Numbered]:
+        return (Numbered(number, self.bare(text)) for number, text in lines)
+
+    def bare(self, text: str) -> str:
+        """What is left of a line."""
+        prefix = self.before.match(text)
+        if self.behind is None:
+            return text[prefix.end() :] if prefix else text
+        if _EDGE.match(text):
+            return ""
+        text = text[prefix.end() if prefix else 0 :].rstrip()
+        return text.removesuffix(self.behind).rstrip()
+
+
+def learn(lines: Sequence[str], grammar: LogGrammar) -> Affixes | None:
+    """What stands around these lines; None where most of what the engine says begins them."""
+    placed = anchors.placed(lines, grammar)
+    if not placed.carried:
+        return None
+    prefixes = [lines[number][:offset] for number, offset in placed.inside + placed.prefixed]
+    expressions = _expressions([each for each in prefixes if _may_carry(each, grammar)])
+    if not expressions:
+        return None
+    before = re.compile("|".join(f"(?:{each})" for each in expressions))
+    worn = [text[prefix.end() :] for text in lines if (prefix := before.match(text))]
+    # what an engine was told to put before its records is not before its other output
+    written = sum(bool(text.strip()) and not _EDGE.match(text) for text in lines)
+    needed = 0.9 * written if placed.prefixed else 0.5 * len(placed.inside)
+    if len(worn) < needed:
+        return None
+    return Affixes(before, _tail(worn))
+
+
+def _may_carry(prefix: str, grammar: LogGrammar) -> bool:
+    """Whether it can be what a launcher put there: no quotation and no bracket is open, and no client words it."""
+    quoted = any(prefix.count(sign) % 2 for sign in "\"'")
+    opened = any(prefix.count(left) > prefix.count(right) for left, right in ("()", "[]", "{}"))
+    client = worded_by_a_client(None, None, prefix, grammar.clients)
+    return len(prefix) <= _LONGEST and not (quoted or opened or client)
+
+
+def _expressions(prefixes: Sequence[str]) -> list[str]:
+    """One expression for each form that some of the prefixes have, the usual ones first."""
+    groups: dict[tuple[str, ...], list[list[str]]] = defaultdict(list)
+    for prefix in prefixes:
+        tokens = _TOKENS.findall(prefix)
+        # the last blanks are part of what the line says, but for those that all have
+        words = [token if token.strip() else " " for token in tokens]
+        form = tuple("word" if re.fullmatch(_WORD, token) else token for token in words)
+        groups[form].append(tokens)
+    usual = sorted(groups.values(), key=len, reverse=True)[:_FORMS]
+    least = max(1, int(_LEAST_SHARE * len(prefixes)))
+    written = [_expression(group) for group in usual if len(group) >= least]
+    # a longer form may begin as a shorter one does
+    return sorted({each for each in written if each}, key=lambda each: -len(each))
+
+
+def _expression(group: Sequence[list[str]]) -> str | None:
+    columns = list(zip(*group, strict=True))
+    last = columns[-1]
+    blanks = not last[0].strip()
+    inner = columns[:-1] if blanks else columns
+    firm = any(_is_firm(column) for column in inner)
+    if not inner:  # lines that are indented
+        return " " * min(map(len, last)) if all(set(each) == {" "} for each in last) else re.escape(last[0])
+    body = "".join(_of_column(column, firm=firm, first=not at) for at, column in enumerate(inner))
+    if not blanks:
+        return body
+    shortest = min(last, key=len)
+    return f"{body}(?:{re.escape(shortest)}|\\s*$)"
+
+
+def _is_firm(column: Sequence[str]) -> bool:
+    """Whether a part of the prefix is one that a line does not have by chance."""
+    first = column[0]
+    if not first.strip():
+        return False
+    if not re.fullmatch(_WORD, first):
+        return True
+    return any(sign.isdigit() for sign in first) or len(set(column)) == 1
+
+
+def _of_column(column: Sequence[str], *, firm: bool, first: bool) -> str:
+    """What a part of the prefix may be in other lines."""
+    values = Counter(column)
+    sample = column[0]
+    if not sample.strip():
+        return r"\s*" if first else r"\s+"
+    if not re.fullmatch(_WORD, sample):
+        return re.escape(sample)
+    if all(value.isdigit() for value in values):
+        return r"\s*\d+" if first else r"\d+"
+    if all(_LEVEL.match(value) for value in values):
+        return r"[A-Za-z]+"
+    if all(_CALENDAR.match(value) for value in values):
+        return "[A-Z][a-z]+"
+    if len(values) == 1 and not any(sign.isdigit() for sign in sample):
+        return re.escape(sample)
+    if firm or len(values) > _MOST_WORDS:
+        return _WORD
+    return "(?:" + "|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)) + ")"
+
+
+def _tail(worn: Sequence[str]) -> str | None:
+    """The other side of a box, which almost all lines end with."""
+    ends = Counter(end[0] for text in worn if (end := _TAIL.search(text.rstrip())))
+    tail, count = ends.most_common(1)[0] if ends else ("", 0)
+    return tail if len(worn) > 1 and count >= 0.9 * len(worn) else None

@@ -1,0 +1,79 @@
+"""A log in any carrier gives the answer of the bare log."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from orchestrator.diagnosis.carriers import peel
+from orchestrator.diagnosis.carriers.peeled import Peeled
+from orchestrator.diagnosis.engine import diagnose_log
+from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from tests.diagnosis.carriers.forms import FORMS
+from tests.diagnosis.labels import CASES, Case, expected, known_of, log
+from tests.diagnosis.test_cases import PATCHES
+from tests.engines.second.sglang.log import SGLANG
+
+BOTH = (GRAMMAR, SGLANG)
+EACH = 2
+"""Cases that are tried in each form; as `thorough`, every twelfth in all of them."""
+
+
+def judged(case: Case, raw: bytes, layers: peel.Wrapping) -> Diagnosis:
+    peeled = Peeled(layers)
+    known = known_of(expected(case))
+    found = diagnose_log(peeled.whole([raw]), grammar=GRAMMAR, known=known, patches=PATCHES)
+    return found.renumbered(peeled.line_of)
+
+
+def said(found: Diagnosis) -> tuple[object, ...]:
+    """Verdict, finding, remedy, the cause and the line that is quoted; white space does not count."""
+    cause = " ".join(found.root_cause.text.split()) if found.root_cause else None
+    quoted = [" ".join(each.text.split()) for each in found.evidence[:1]]
+    return found.verdict, found.finding, found.remedy and found.remedy.model_dump(), cause, quoted
+
+
+@cache
+def bare(case: Case) -> tuple[object, ...]:
+    return said(judged(case, log(case), peel.Wrapping()))
+
+
+def carried(case: Case, form: str) -> bytes:
+    lines = log(case).decode("utf-8", "replace").removesuffix("\n").split("\n")
+    return "".join(f"{text}\n" for text in FORMS[form](lines)).encode()
+
+
+def read(case: Case, raw: bytes) -> tuple[object, ...]:
+    return said(judged(case, raw, peel.learn(raw[: 256 << 10], [GRAMMAR])))
+
+
+SAMPLE = [
+    (form, CASES[(number * 41 + each * 541) % len(CASES)])
+    for number, form in enumerate(FORMS)
+    for each in range(EACH)
+]
+
+
+@pytest.mark.parametrize(("form", "case"), SAMPLE, ids=[f"{form}-{case.id}" for form, case in SAMPLE])
+def test_a_carried_log_gives_the_answer_of_the_bare_one(form: str, case: Case) -> None:
+    assert read(case, carried(case, form)) == bare(case)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("form", FORMS)
+def test_so_it_does_for_almost_every_case(form: str) -> None:
+    """A file of few lines may hold nothing that shows its carrier."""
+    cases = CASES[::12]
+    other = [case.id for case in cases if read(case, carried(case, form)) != bare(case)]
+    assert len(other) <= 0.05 * len(cases), other
+
+
+@pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case.id)
+def test_a_bare_log_has_no_carrier(case: Case) -> None:
+    assert peel.learn(log(case)[: 256 << 10], BOTH) == peel.Wrapping()
+
+
+def test_there_are_forms_enough() -> None:
+    assert len(FORMS) >= 40

@@ -1,0 +1,108 @@
+"""What stands around the lines of a log is learned from them, and taken off without losing where they stood."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from orchestrator.diagnosis.carriers import peel
+from orchestrator.diagnosis.carriers.peeled import Peeled
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from tests.diagnosis.test_second_grammar import DIES
+from tests.engines.second.sglang.log import SGLANG
+
+LOG = [
+    "(APIServer pid=7) INFO 02-20 21:35:01 [api_server.py:9] vLLM API server version 0.16.0",
+    "(EngineCore_DP0 pid=9) ERROR 02-20 21:35:07 [core.py:944] EngineCore failed to start.",
+    "Traceback (most recent call last):",
+    '  File "/opt/vllm/v1/engine/core.py", line 935, in run_engine_core',
+    '    raise ValueError("it is said in more than eighty letters why an engine does not start")',
+    "",
+    "ValueError: it is said in more than eighty letters why an engine does not start at all, today",
+]
+
+
+def bare(lines: list[str]) -> list[str]:
+    raw = "".join(f"{text}\n" for text in lines).encode()
+    return b"".join(Peeled(peel.learn(raw, [GRAMMAR])).whole([raw])).decode().splitlines()
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "> ", "    ", "\t", "anything | at all > ", "2026-02-20 21:35:07,123 - runner - INFO - ", "<b> ",
+        "#12 34.56 ", "gpu7: ", "job/3 ## ", "»»» ",
+    ],
+)  # fmt: skip
+def test_what_stands_before_every_line_is_taken_off(before: str) -> None:
+    assert bare([f"{before}{text}" for text in LOG]) == LOG
+
+
+def test_numbers_times_and_levels_may_differ_from_line_to_line() -> None:
+    lines = [
+        f"{n:>4} 21:0{n}:{n * 7:02} {'INFO' if n % 2 else 'WARNING':8} p-{n}x | {text}"
+        for n, text in enumerate(LOG, 7)
+    ]
+    assert bare(lines) == LOG
+
+
+def test_blanks_at_the_end_of_an_empty_line_may_be_gone() -> None:
+    assert bare([f"> {text}".rstrip() for text in LOG]) == LOG
+
+
+def test_layers_come_off_one_after_the_other() -> None:
+    quoted = [f"> {text}" for text in LOG]
+    in_json = [json.dumps({"when": n, "what": text}) for n, text in enumerate(quoted)]
+    assert bare([f"web-{n} :: {text}" for n, text in enumerate(in_json)]) == LOG
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        LOG,
+        [f"vllm-1  | {text}" for text in LOG],  # a form that is read as it is
+        [f"(Worker_TP{n} pid={n}) {text}" for n, text in enumerate(LOG)],
+        [f"mine: {text}" if ".py:" in text and "INFO" in text else text for text in LOG],
+        ['INFO:     1.2.3.4:5 - "GET /(EngineCore pid=9) ERROR 02-20 21:35:07 [core.py:944] x HTTP/1.1" 404'] * 9,
+        ["prompt: 'a (EngineCore pid=9) ERROR 02-20 21:35:07 [core.py:944] x"],
+        [],
+        [""],
+    ],
+)  # fmt: skip
+def test_where_the_engine_begins_its_lines_nothing_is_learned(lines: list[str]) -> None:
+    raw = "".join(f"{text}\n" for text in lines).encode()
+    assert not peel.learn(raw, [GRAMMAR]).around or lines[:1] == lines[1:2] != []
+
+
+def test_the_header_of_another_engine_is_no_carrier() -> None:
+    assert not peel.learn(DIES, [GRAMMAR, SGLANG]).around
+
+
+def test_a_line_that_was_broken_is_one_again_and_stands_where_it_began() -> None:
+    wrapped = [text[at : at + 80] for text in LOG for at in range(0, max(len(text), 1), 80)]
+    raw = "".join(f"{text}\n" for text in wrapped).encode()
+    peeled = Peeled(peel.learn(raw, [GRAMMAR]))
+    assert b"".join(peeled.whole([raw])).decode().splitlines() == LOG
+    starts = [wrapped.index(text[:80]) + 1 for text in LOG]
+    assert [peeled.line_of(number) for number in range(1, len(LOG) + 1)] == starts
+
+
+def test_lines_of_one_record_stand_where_it_stands() -> None:
+    raw = (json.dumps({"id": 4, "output": "\n".join(LOG)}) + "\n").encode()
+    peeled = Peeled(peel.learn(raw, [GRAMMAR]))
+    assert b"".join(peeled.whole([raw])).decode().splitlines() == LOG
+    assert {peeled.line_of(number) for number in range(1, len(LOG) + 1)} == {1}
+
+
+def test_a_log_that_grows_is_read_by_its_whole_lines() -> None:
+    raw = "".join(f"> {text}\n" for text in LOG).encode()
+    peeled = Peeled(peel.learn(raw, [GRAMMAR]))
+    pieces = [peeled.feed(raw[at : at + 50]) for at in range(0, len(raw), 50)]
+    assert b"".join(pieces).decode().splitlines() == LOG
+    assert peeled.line_of(4) == 4
+
+
+def test_without_a_carrier_the_bytes_pass_as_they_are() -> None:
+    peeled = Peeled(peel.Wrapping())
+    assert b"".join(peeled.whole([b"\xff\0x"])) == peeled.feed(b"\xff\0x") == b"\xff\0x"
