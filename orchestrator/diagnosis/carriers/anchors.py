@@ -78,16 +78,18 @@ def placed(lines: Sequence[str], grammar: LogGrammar) -> Placed:
         records = parse_all(text.encode(), 1, grammar)
         if opening.start() and _left_inside(records):
             inside.append((number, opening.start()))
-        elif opening.start() and _is_prefixed(text, records, grammar):
+        elif opening.start() and _is_prefixed(text[: opening.start()], records):
             prefixed.append((number, opening.start()))
-        else:
-            clear += 1
+        elif not (records[0].dress or "").startswith("json "):
+            clear += 1  # a logger that writes JSON has a header by itself, whatever its messages are
     return Placed(tuple(inside), tuple(prefixed), clear)
 
 
-def _is_prefixed(text: str, records: Sequence[Line], grammar: LogGrammar) -> bool:
-    own = grammar.records.head(text).prefix
-    return records[-1].dress is None or bool(own and records[0].dress == own)
+def _is_prefixed(before: str, records: Sequence[Line]) -> bool:
+    """Whether what stands before the engine's text was taken for its own prefix, or for words of another process."""
+    dress = records[0].dress
+    last = before.split()[-1:]
+    return records[-1].dress is None or (dress is not None and bool(last) and last[0] in dress.split())
 
 
 def _left_inside(records: Sequence[Line]) -> bool:

@@ -1,4 +1,4 @@
-"""What do a log's lines have before and behind what the engine wrote, as far as they have it in common?
+"""What do a log's lines have before what the engine wrote, as far as they have it in common?
 
 Learned from the lines themselves: the prefixes that stand before the engine's own beginnings are taken apart into words,
 blanks and signs; those of one form give one expression, in which what varies (times, numbers, levels, names) may vary.
@@ -25,34 +25,27 @@ _CALENDAR = re.compile(
 _FORMS = 12
 """Of prefixes: one for each pod, level and width may differ."""
 _LEAST_SHARE = 0.02
+"""Of the prefixes, which must have a form."""
+_SHARE = 0.3
+_SHARE_OF_RECORDS = 0.9
+"""Of the lines, which must have one of the forms; the second where records alone show it."""
 _LONGEST = 240
 _MOST_WORDS = 16
-_EDGE = re.compile(r"[\s\u2500-\u257f+=|-]*[\u2500-\u257f+=|-]{3}[\s\u2500-\u257f+=|-]*$")
-_TAIL = re.compile(r"[\u2500-\u257f|\\]$")
 
 
 @dataclass(frozen=True)
-class Affixes:
-    """Takes `before` off the beginning of each line that has it, and `behind`, the other side of a box, off its end."""
+class Prefix:
+    """Takes what fits off the beginning of each line that has it."""
 
     before: re.Pattern[str]
-    behind: str | None
 
     def peel(self, lines: Iterable[Numbered]) -> Iterator[Numbered]:
-        return (Numbered(number, self.bare(text)) for number, text in lines)
-
-    def bare(self, text: str) -> str:
-        """What is left of a line."""
-        prefix = self.before.match(text)
-        if self.behind is None:
-            return text[prefix.end() :] if prefix else text
-        if _EDGE.match(text):
-            return ""
-        text = text[prefix.end() if prefix else 0 :].rstrip()
-        return text.removesuffix(self.behind).rstrip()
+        for number, text in lines:
+            prefix = self.before.match(text)
+            yield Numbered(number, text[prefix.end() :] if prefix else text)
 
 
-def learn(lines: Sequence[str], grammar: LogGrammar) -> Affixes | None:
+def learn(lines: Sequence[str], grammar: LogGrammar) -> Prefix | None:
     """What stands around these lines; None where most of what the engine says begins them."""
     placed = anchors.placed(lines, grammar)
     if not placed.carried:
@@ -62,13 +55,12 @@ def learn(lines: Sequence[str], grammar: LogGrammar) -> Affixes | None:
     if not expressions:
         return None
     before = re.compile("|".join(f"(?:{each})" for each in expressions))
-    worn = [text[prefix.end() :] for text in lines if (prefix := before.match(text))]
+    worn = sum(before.match(text) is not None for text in lines)
     # what an engine was told to put before its records is not before its other output
-    written = sum(bool(text.strip()) and not _EDGE.match(text) for text in lines)
-    needed = 0.9 * written if placed.prefixed else 0.5 * len(placed.inside)
-    if len(worn) < needed:
+    share = _SHARE if placed.inside else _SHARE_OF_RECORDS
+    if worn < share * sum(bool(text.strip()) for text in lines):
         return None
-    return Affixes(before, _tail(worn))
+    return Prefix(before)
 
 
 def _may_carry(prefix: str, grammar: LogGrammar) -> bool:
@@ -139,10 +131,3 @@ def _of_column(column: Sequence[str], *, firm: bool, first: bool) -> str:
     if firm or len(values) > _MOST_WORDS:
         return _WORD
     return "(?:" + "|".join(re.escape(value) for value in sorted(values, key=len, reverse=True)) + ")"
-
-
-def _tail(worn: Sequence[str]) -> str | None:
-    """The other side of a box, which almost all lines end with."""
-    ends = Counter(end[0] for text in worn if (end := _TAIL.search(text.rstrip())))
-    tail, count = ends.most_common(1)[0] if ends else ("", 0)
-    return tail if len(worn) > 1 and count >= 0.9 * len(worn) else None

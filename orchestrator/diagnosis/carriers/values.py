@@ -20,6 +20,7 @@ FieldPath = tuple[str | int, ...]
 """The way to a value: keys of objects, numbers of items."""
 Reader = Callable[[str], Iterator[tuple[FieldPath, str]]]
 _PAIR = re.compile(r'([\w.@-]{1,80})=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
+_QUOTATION = re.compile(r'((?:"\w{1,40}"|\w{1,40})?[=:>~]{1,2} ?|)"((?:[^"\\]|\\.)*)"')
 _JSON = json.JSONDecoder()
 _DEEPEST = 6
 _LEAST_SHARE = 0.8
@@ -45,7 +46,7 @@ def learn(lines: Sequence[str], grammar: LogGrammar) -> Values | None:
     written = [text for text in lines if text.strip()]
     if not written or not anchors.placed(lines, grammar).carried:
         return None
-    readers = (_of_json, _of_pairs, _of_bytes, *((_of_row,) if _is_table(written) else ()))
+    readers = (_of_json, _of_pairs, _of_bytes, *((_of_row,) if _is_table(written) else ()), _of_quotations)
     return next((values for read in readers if (values := _learned(written, read))), None)
 
 
@@ -91,12 +92,21 @@ def _of_pairs(text: str) -> Iterator[tuple[FieldPath, str]]:
 
 
 def _plain(pair: re.Match[str]) -> str:
-    if pair[2] is None:
-        return pair[3]
+    return pair[3] if pair[2] is None else _unescaped(pair[2])
+
+
+def _unescaped(quoted: str) -> str:
     try:
-        return str(json.loads(f'"{pair[2]}"'))
+        return str(json.loads(f'"{quoted}"'))
     except ValueError:
-        return pair[2]
+        return quoted
+
+
+def _of_quotations(text: str) -> Iterator[tuple[FieldPath, str]]:
+    """Whatever is quoted, by what stands before it: `"log"=>`, `line: `."""
+    for quotation in _QUOTATION.finditer(text):
+        if quotation[1]:
+            yield (quotation[1],), _unescaped(quotation[2])
 
 
 def _of_bytes(text: str) -> Iterator[tuple[FieldPath, str]]:

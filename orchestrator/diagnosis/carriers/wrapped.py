@@ -12,11 +12,9 @@ from orchestrator.diagnosis.lines import LONGEST
 from orchestrator.engines.log_grammar import LogGrammar
 
 _WIDTHS = range(60, 241)
-_USUAL = 80
+_USUAL = (70, 72, 76, 78, 79, 80, 100, 120, 132)
+"""At which one broken line is enough."""
 _LEAST = 3
-_SIDES = ("│", "┃", "|", "║", "┐", "┘")
-_BOXED = 0.6
-"""Of the full lines, which end so where all of them stand in a box."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +43,10 @@ def learn(lines: Sequence[str], _grammar: LogGrammar) -> Wrapped | None:
     width = max(map(len, lines), default=0)
     if width not in _WIDTHS:
         return None
-    full = [text for text in lines if len(text) == width]
-    if sum(text.endswith(_SIDES) for text in full) >= _BOXED * len(full):
-        return None
     after = [(text, following) for text, following in pairwise(lines) if len(text) == width]
     going_on = [text for text, following in after if _goes_on(text, following)]
-    enough = len(going_on) >= (1 if width == _USUAL else _LEAST) and 2 * len(going_on) > len(after)
+    mostly = 2 * len(going_on) > len(after) and len(going_on) >= _LEAST
+    enough = mostly or (width in _USUAL and 0 < len(going_on) == len(after))
     return Wrapped(width) if enough else None
 
 

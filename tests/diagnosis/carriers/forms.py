@@ -80,6 +80,11 @@ def one_line(lines: list[str]) -> list[str]:
     return ['{"code": 500, "logs": ' + json.dumps("\n".join(lines) + "\n") + "}"]
 
 
+def in_a_hash(lines: list[str]) -> list[str]:
+    """As fluent-bit prints its records, which are those of Ruby."""
+    return [f'[{n}] kube.vllm: [[1740087307.{n:09}, {{}}], {{"log"=>{json.dumps(text)}, "stream"=>"stderr"}}]' for n, text in enumerate(lines)]  # fmt: skip
+
+
 def chained(*forms: Form) -> Form:
     def form(lines: list[str]) -> list[str]:
         for each_ in forms:
@@ -157,5 +162,13 @@ FORMS: dict[str, Form] = {
     "wrapped at 80": wrapped(80),
     "wrapped at 120": wrapped(120),
     "colours without escape": each("[0;36m(vllm)[0m {text}"),
+    "cloudwatch": each("2026-02-20T21:{s}.{ms}000+00:00 vllm/main/0a1b2c3d4e5f60718293a4b5c6d7e8f9 {text}"),
+    "kibana": each("Feb 20, 2026 @ 21:{s}.{ms}\tgpu7\tvllm\t{text}"),
+    "logcli": each('2026-02-20T21:{s}+01:00 {{app="vllm", pod="vllm-0"}} {text}'),
+    "skypilot": each("(head, rank=0, pid=2345) {text}"),
+    "airflow": each("[2026-02-20, 21:{s} UTC] {{subprocess.py:93}} INFO - {text}"),
+    "fluent-bit": in_a_hash,
+    "cat -A": lambda lines: [text.replace("\t", "^I").replace("\x1b", "^[") + "$" for text in lines],
+    "block of yaml": lambda lines: ["kind: Event", "log: |", *(f"  {text}" for text in lines)],
     "bytes of python": lambda lines: [repr((text + "\n").encode()) for text in lines],
 }  # fmt: skip

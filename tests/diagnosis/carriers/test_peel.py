@@ -39,6 +39,24 @@ def test_what_stands_before_every_line_is_taken_off(before: str) -> None:
     assert bare([f"{before}{text}" for text in LOG]) == LOG
 
 
+def test_a_box_has_two_sides_and_edges() -> None:
+    width = max(map(len, LOG))
+    edges = ["┌" + "─" * (width + 2) + "┐", "└" + "─" * (width + 2) + "┘"]
+    boxed = [edges[0], *(f"│ {text:{width}} │" for text in LOG), edges[1]]
+    assert bare(boxed) == ["", *LOG, ""]
+
+
+@pytest.mark.parametrize("template", ['x {n} "log"=>"{text}", "k"=>"v"', 'say: "{text}" ({n})'])
+def test_what_is_quoted_is_known_by_what_stands_before_it(template: str) -> None:
+    quoted = [template.format(n=n, text=json.dumps(text)[1:-1]) for n, text in enumerate(LOG)]
+    assert bare(quoted) == LOG
+
+
+def test_what_is_quoted_without_a_name_is_nobodys() -> None:
+    raw = "".join(f'"GET /{text}" 404\n' for text in LOG).encode()
+    assert not peel.learn(raw, [GRAMMAR]).around
+
+
 def test_numbers_times_and_levels_may_differ_from_line_to_line() -> None:
     lines = [
         f"{n:>4} 21:0{n}:{n * 7:02} {'INFO' if n % 2 else 'WARNING':8} p-{n}x | {text}"
