@@ -30,6 +30,8 @@ from tests.jobs import PATCHES, Told
 ROLES = ("prefill", "decode")
 BF16 = ["arguments.kv-cache-dtype=bfloat16"]
 """With this a launch has nothing to be refused for."""
+SMALL = ["parallel.tensor=2", "figures.weights_bytes=147000000000"]
+"""A quarter of the model on a quarter of the cards: more ranks show nothing else of a group, and each is a process."""
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Two:
             box = self.boxes[number]
             host = self.stack.enter_context(box.open_host())
             host.name = f"gpu{number}"
-            playbook = box.playbook.with_overrides(settings[number] if settings else ())
+            playbook = box.playbook.with_overrides([*SMALL, *(settings[number] if settings else ())])
             hosts.append(GroupHost(ROLES[number], self.job(host, playbook, predict=predict, **more)))
         return Deployment(Group("pair", tuple(hosts)))
 
