@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from orchestrator.diagnosis.carriers import anchors, fences, markup, prefix, tails, values, wrapped
+from orchestrator.diagnosis.carriers import anchors, fences, folded, markup, prefix, tails, values, wrapped
 from orchestrator.diagnosis.carriers.layer import Layer, Numbered
 from orchestrator.diagnosis.lines import cut, without_colours
 from orchestrator.engines.log_grammar import LogGrammar
@@ -22,7 +22,7 @@ LONGEST = 4 << 20
 """Bytes of a raw line that are kept: a whole log may stand in one."""
 _MOST = 5
 _KINDS: tuple[Callable[[Sequence[str], LogGrammar], Layer | None], ...] = (
-    markup.colours, tails.learn, wrapped.learn, fences.learn, values.learn, markup.entities, prefix.learn, markup.escapes,
+    markup.colours, tails.learn, folded.learn, wrapped.learn, fences.learn, values.learn, markup.entities, prefix.learn, markup.escapes,
 )  # fmt: skip
 
 

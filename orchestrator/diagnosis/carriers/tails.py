@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from orchestrator.diagnosis.carriers.layer import Numbered
 from orchestrator.engines.log_grammar import LogGrammar
 
-_END = re.compile(r"(?:<br ?/?>|[\u2500-\u257f|$\u00b6])$")
+_END = re.compile(r"(?:<br ?/?>|[\u2500-\u257f|$`\u00b6])$")
 _EDGE = re.compile(r"\s*[\u250c-\u257f+][\s\u2500-\u257f+=-]*$")
 _LEAST_SHARE = 0.95
 _LEAST = 3

@@ -21,7 +21,9 @@ FieldPath = tuple[str | int, ...]
 Reader = Callable[[str], Iterator[tuple[FieldPath, str]]]
 _PAIR = re.compile(r'([\w.@-]{1,80})=(?:"((?:[^"\\]|\\.)*)"|(\S*))')
 _QUOTATION = re.compile(r'((?:"\w{1,40}"|\w{1,40})?[=:>~]{1,2} ?|)"((?:[^"\\]|\\.)*)"')
+_LITERALS = ("'", '"', "b'", 'b"')
 _JSON = json.JSONDecoder()
+_BRACKETS = ("[", "]", "{", "}")
 _DEEPEST = 6
 _LEAST_SHARE = 0.8
 """Of the lines that must be such records."""
@@ -29,14 +31,15 @@ _LEAST_SHARE = 0.8
 
 @dataclass(frozen=True)
 class Values:
-    """Takes of each record the value at `path`, as the lines it has; another line stays as it is."""
+    """Takes of each record the value at `path`, as the lines it has; another line stays as it is, but for the brackets around all."""
 
     read: Reader
     path: FieldPath
 
     def peel(self, lines: Iterable[Numbered]) -> Iterator[Numbered]:
         for number, text in lines:
-            value = next((value for path, value in self.read(text) if path == self.path), text)
+            other = "" if text.strip() in _BRACKETS else text
+            value = next((value for path, value in self.read(text) if path == self.path), other)
             for each in value.rstrip("\r\n").split("\n"):
                 yield Numbered(number, each)
 
@@ -46,7 +49,7 @@ def learn(lines: Sequence[str], grammar: LogGrammar) -> Values | None:
     written = [text for text in lines if text.strip()]
     if not written or not anchors.placed(lines, grammar).carried:
         return None
-    readers = (_of_json, _of_pairs, _of_bytes, *((_of_row,) if _is_table(written) else ()), _of_quotations)
+    readers = (_of_json, _of_pairs, _of_literal, *((_of_row,) if _is_table(written) else ()), _of_quotations)
     return next((values for read in readers if (values := _learned(written, read))), None)
 
 
@@ -109,16 +112,17 @@ def _of_quotations(text: str) -> Iterator[tuple[FieldPath, str]]:
             yield (quotation[1],), _unescaped(quotation[2])
 
 
-def _of_bytes(text: str) -> Iterator[tuple[FieldPath, str]]:
-    """What Python prints of bytes that it read."""
-    if text[:2] not in ("b'", 'b"'):
+def _of_literal(text: str) -> Iterator[tuple[FieldPath, str]]:
+    """What Python prints of a line that it read, alone or in a list."""
+    literal = text.strip().rstrip(",")
+    if not literal.startswith(_LITERALS):
         return
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(literal)
     except (ValueError, SyntaxError):
         return
-    if isinstance(value, bytes):
-        yield (), value.decode("utf-8", "replace")
+    if isinstance(value, (str, bytes)):
+        yield (), value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def _is_table(written: Sequence[str]) -> bool:

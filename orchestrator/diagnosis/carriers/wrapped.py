@@ -1,4 +1,4 @@
-"""At which width did a screen or a mail break the lines of a log, and which of them go on?"""
+"""At which width did a screen break the lines of a log, and which of them go on?"""
 
 from __future__ import annotations
 

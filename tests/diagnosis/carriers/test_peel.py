@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import pytest
 
@@ -104,6 +105,14 @@ def test_a_line_that_was_broken_is_one_again_and_stands_where_it_began() -> None
     assert b"".join(peeled.whole([raw])).decode().splitlines() == LOG
     starts = [wrapped.index(text[:80]) + 1 for text in LOG]
     assert [peeled.line_of(number) for number in range(1, len(LOG) + 1)] == starts
+
+
+def test_a_line_that_was_folded_between_words_is_one_again() -> None:
+    long = " ".join(
+        [LOG[1], "since", *(f"its device {n} is held by another process of somebody else," for n in range(8))]
+    )
+    folded = ["", *textwrap.wrap(long, 80), *LOG[2:4], *textwrap.wrap(f"{LOG[6]} and for {long}", 80)]
+    assert bare(folded) == ["", long, *LOG[2:4], f"{LOG[6]} and for {long}"]
 
 
 def test_lines_of_one_record_stand_where_it_stands() -> None:
