@@ -159,7 +159,7 @@ def _fault(launch: LaunchLog, folded: FoldedIncident, recognised: Recognised, kn
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
         finding=_finding(recognised),
-        remedy=_remedy(recognised, known),
+        remedy=_remedy(recognised, known, launch.grammar),
         evidence=_evidence(launch, folded.incident, recognised.raised),
         folded=_folded(launch, folded),
     )
@@ -186,7 +186,7 @@ def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagn
         verdict="hang",
         root_cause=_caused_by_line(last, launch),
         finding=_finding(recognised) if recognised else None,
-        remedy=_remedy(recognised, known) if recognised else None,
+        remedy=_remedy(recognised, known, launch.grammar) if recognised else None,
         evidence=_milestone(launch),
     )
 
@@ -262,16 +262,24 @@ def _finding(recognised: Recognised) -> Finding:
     )
 
 
-def _remedy(recognised: Recognised, known: Known) -> Remedy:
+def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy:
     known = replace(known, groups=recognised.groups)
     ways = propose.ways(recognised.patch, known)
+    reckoned = () if ways else _reckoned(recognised.raised.text, known, grammar)
     return Remedy(
         automatic=bool(ways) and ways[0].automatic,
         actions=ways[0].actions if ways else (),
-        advice=propose.advice(recognised.patch, known),
+        advice=(*reckoned, *propose.advice(recognised.patch, known)),
         ways=ways,
         known=known,
     )
+
+
+def _reckoned(cause: str, known: Known, grammar: LogGrammar) -> tuple[str, ...]:
+    """What the list of a selector itself says would do, or that nothing would, where no remedy of a patch is left."""
+    refusal = grammar.refusal(cause)
+    change = grammar.least_change(refusal, known.arguments) if refusal else None
+    return (change.sentence,) if change else ()
 
 
 def _evidence(launch: LaunchLog, incident: Incident, root: Raised) -> tuple[EvidenceLine, ...]:

@@ -173,9 +173,20 @@ class BackendRefusal:
 
 
 @dataclass(frozen=True)
+class LeastChange:
+    """What would leave an attention backend without an objection: the selector's `settings` that change together (none where
+    no change would do), the `backends` that would then run, and a sentence that tells both with what was seen."""
+
+    settings: tuple[str, ...]
+    backends: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
 class LogGrammar:
-    """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text, `brief` says in few words a
-    long cause of which the engine knows what decides it (None or "" of any other)."""
+    """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text, `least_change` what would
+    undo one, by the arguments of the command line where they are known; `brief` says in few words a long cause of which the
+    engine knows what decides it (None or "" of any other)."""
 
     kind: str
     records: Records
@@ -185,4 +196,7 @@ class LogGrammar:
     failures: Failures
     pulse: Pulse
     refusal: Callable[[str], BackendRefusal | None] = lambda _text: None
+    least_change: Callable[[BackendRefusal, Mapping[str, str] | None], LeastChange | None] = (
+        lambda _refusal, _arguments: None
+    )
     brief: Callable[[str], str | None] = lambda _text: None

@@ -72,8 +72,9 @@ def _reasons(text: str) -> Mapping[str, tuple[str, ...]]:
 
 
 _KNOWN = re.compile(
-    r"(?:(?:head_size|dtype|kv_cache_dtype|block_size|compute capability|sink setting|sparse|non-sparse|MLA|non-MLA"
-    r"|partial multimodal token full attention|attention type \S{1,60}) not supported|ImportError)(?=, |$)"
+    r"(?:(?:head_size|dtype|kv_cache_dtype|block_size|compute capability|sink setting|attention sinks|sparse|non-sparse|MLA"
+    r"|non-MLA|partial multimodal token full attention|per-head quant scales|non-causal attention|batch invariance|KV connector"
+    r"|attention type \S{1,60}) not supported|ImportError)(?=, |$)"
 )
 
 

@@ -1,0 +1,137 @@
+"""Which least change of what was set would leave an attention backend without an objection?
+
+The list of reasons is the card's and the release's own answer, so no table of either stands here: a reason that nothing
+which can be set takes away rules its backend out, and of the others the one that asks for least decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.engines.log_grammar import BackendRefusal, LeastChange
+
+_BY_REASON = (
+    ("block_size", re.compile(r"block_size not supported$|.{0,80}\bblock size must be\b")),
+    ("dtype", re.compile(r"dtype not supported$")),
+    ("use_batch_invariant", re.compile(r"batch invariance not supported$")),
+    (
+        "kv_cache_dtype",
+        re.compile(r"kv_cache_dtype not supported$|FP8 KV cache requires\b|.{0,80}\b(?:kv-cache dtype$|[Qq]uantized KV cache)"),
+    ),
+)  # fmt: skip
+"""The setting that each reason is about, what costs nothing to change first."""
+_ORDER = tuple(setting for setting, _ in _BY_REASON)
+_QUANTISED_ONLY = ("TURBOQUANT", "TOKENSPEED_MLA")
+"""Backends that read quantised KV caches alone: without one they object as well."""
+_NOT_QUANTISED = ("auto", "None")
+_OPTIONS = {"block_size": "--block-size", "dtype": "--dtype", "kv_cache_dtype": "--kv-cache-dtype"}
+_GIVEN, _UNSURE, _SET, _FILES = 1, 2, 3, 4
+"""How much a change is: an option that was given is left away, perhaps is, something is set, files are edited."""
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class _Lever:
+    """One setting that can be changed: how much that is, and how it is told."""
+
+    setting: str
+    weight: int
+    sentence: str
+
+
+def least_change(refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> LeastChange | None:
+    """The least change by which a backend of the list would run, without `settings` where none would do; None where there is
+    no list. `arguments` are those of the command line (names with underscores), None where nobody knows them."""
+    if refusal.forced is not None or not refusal.reasons:
+        return None
+    needed = {name: _needed(name, why, refusal, arguments) for name, why in refusal.reasons.items()}
+    open_ = {name: levers for name, levers in needed.items() if levers}
+    if not open_:
+        return LeastChange((), (), _none_would_do(refusal))
+    best = min(open_.values(), key=_size)
+    settings = tuple(lever.setting for lever in best)
+    backends = tuple(
+        name for name, levers in open_.items() if tuple(each.setting for each in levers) == settings
+    )
+    return LeastChange(settings, backends, _told(best, backends, refusal))
+
+
+def _size(levers: tuple[_Lever, ...]) -> tuple[int, int, list[int]]:
+    return (
+        len(levers),
+        sum(lever.weight for lever in levers),
+        [_ORDER.index(lever.setting) for lever in levers],
+    )
+
+
+def _needed(
+    backend: str, reasons: tuple[str, ...], refusal: BackendRefusal, arguments: Mapping[str, str] | None
+) -> tuple[_Lever, ...] | None:
+    """What must change for this backend to run; None where that cannot be set."""
+    settings = {_setting(reason) for reason in reasons}
+    if None in settings or ("kv_cache_dtype" in settings and backend in _QUANTISED_ONLY):
+        return None
+    levers = [_lever(setting, refusal, arguments) for setting in _ORDER if setting in settings]
+    return None if None in levers else tuple(lever for lever in levers if lever is not None)
+
+
+def _setting(reason: str) -> str | None:
+    return next((setting for setting, about in _BY_REASON if about.match(reason)), None)
+
+
+def _lever(setting: str, refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> _Lever | None:
+    """How the setting is changed here; None where nobody set it, so that there is nothing to undo."""
+    value = refusal.config.get(setting)
+    given = None if arguments is None else setting in arguments
+    weight = {True: _GIVEN, None: _UNSURE, False: _SET}[given]
+    if setting == "use_batch_invariant":
+        return _Lever(setting, _UNSURE, "unset VLLM_BATCH_INVARIANT")
+    if setting == "block_size":
+        # of a hybrid model vLLM works it out itself
+        return (
+            None if given is False or value == "None" else _Lever(setting, weight, "leave --block-size away")
+        )
+    if setting == "dtype":
+        return _Lever(setting, weight, "set --dtype bfloat16 (half before compute capability 8.0)")
+    if value in _NOT_QUANTISED:
+        return None
+    return _cache(given, refusal)
+
+
+def _cache(given: bool | None, refusal: BackendRefusal) -> _Lever | None:
+    """A KV dtype is the option's, else the checkpoint's; sparse attention wants the one that its files ask for."""
+    if given:
+        return _Lever("kv_cache_dtype", _GIVEN, "leave --kv-cache-dtype away")
+    if refusal.config.get("use_sparse") == "True":
+        return None
+    if given is None:
+        sentence = "leave --kv-cache-dtype away, or, where the checkpoint asks for it, edit its config files"
+        return _Lever("kv_cache_dtype", _UNSURE, sentence)
+    return _Lever("kv_cache_dtype", _FILES, "the checkpoint asks for it, so its config files decide")
+
+
+def _told(levers: tuple[_Lever, ...], backends: tuple[str, ...], refusal: BackendRefusal) -> str:
+    values = [f"{lever.setting}={refusal.config.get(lever.setting, '?')}" for lever in levers]
+    alone = "alone" if len(levers) == 1 else "together, so that no single change will do"
+    objects = "objects" if len(backends) == 1 else "object"
+    changes = " and ".join(lever.sentence for lever in levers)
+    return f"{_named(backends)} {objects} to {' and '.join(values)} {alone}: {changes}."
+
+
+def _none_would_do(refusal: BackendRefusal) -> str:
+    """The backends that come nearest, each with what cannot be set."""
+    fixed = {
+        name: [reason for reason in dict.fromkeys(why) if _setting(reason) is None]
+        or list(dict.fromkeys(why))
+        for name, why in refusal.reasons.items()
+    }
+    nearest = min(len(why) for why in fixed.values())
+    close = [f"{name} ({', '.join(why)})" for name, why in fixed.items() if len(why) == nearest]
+    return f"No option or config key changes what the nearest object to: {_named(close)}."
+
+
+def _named(names: tuple[str, ...] | list[str]) -> str:
+    shown = [*names[:_MOST_NAMED], *(["others"] if len(names) > _MOST_NAMED else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
