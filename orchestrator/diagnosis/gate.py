@@ -1,6 +1,8 @@
-"""Where in a block of a log may something be told? Everywhere else nothing needs to be read.
+"""Where in a block of a log may something be told, and what? Everywhere else nothing needs to be read.
 
-Hyperscan looks for some hundred words at memory speed; where it does not run, the standard library does, word by word.
+Hyperscan looks for some hundred words at memory speed; where it does not run, the standard library does, word by word. The
+words name the expressions of which a line is then asked whether it may fit; of most lines that only look telling nothing
+is left.
 """
 
 from __future__ import annotations
@@ -9,12 +11,19 @@ import threading
 from collections.abc import Iterable
 from functools import lru_cache
 
-from orchestrator.patches.literals import SHORTEST_WORD, words_of
+from orchestrator.diagnosis.loosened import loosened
+from orchestrator.patches.literals import SEEN, SHORTEST_WORD, words_of
 
 try:
     import hyperscan
 except ImportError:
     hyperscan = None  # type: ignore[assignment]
+
+
+_LOGFMT = b'msg="'
+"""In a record of logfmt quotation marks are spelt otherwise."""
+Hit = tuple[int, int]
+"""An offset inside a word that was found, and which word."""
 
 
 class Gate:
@@ -24,36 +33,55 @@ class Gate:
     """
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        words: dict[str, None] = {}
+        words: dict[str, dict[str, None]] = {}
         for pattern in patterns:
             needed = words_of(pattern)
             if not needed or min(map(len, needed)) < SHORTEST_WORD:
                 raise ValueError(f"{pattern!r} fits lines without any word of {SHORTEST_WORD} letters")
-            words.update(dict.fromkeys(needed))
-        # a word that holds another one is found with it
-        self.words = tuple(
-            word.encode() for word in words if not any(other != word and other in word for other in words)
-        )
-        self._database = _compiled(self.words) if hyperscan is not None and self.words else None
+            for word in needed:
+                words.setdefault(word, {})[pattern] = None
+        self._needing = [tuple(patterns) for patterns in words.values()]
+        encoded = [word.encode() for word in words]
+        # word by word, one that holds another one is looked for where that was found
+        self._longer = {
+            at: [(longer, other, other.index(word)) for longer, other in enumerate(encoded) if word in other]
+            for at, word in enumerate(encoded)
+            if not any(other != word and other in word for other in encoded)
+        }
+        self.words = tuple(encoded[at] for at in self._longer)
+        self._database = _compiled(encoded) if hyperscan is not None and encoded else None
         self._scanning = threading.Lock()  # a database has one scratch, and serves the logs of several hosts
 
-    def hits(self, block: bytes, start: int = 0) -> list[int]:
-        """Offsets within `block`, ascending, each inside a word that was found behind `start`."""
-        offsets: list[int] = []
+    def hits(self, block: bytes, start: int = 0) -> list[Hit]:
+        """The words that were found in `block` behind `start`, in the order of their offsets."""
+        hits: list[Hit] = []
         if self._database is not None:
 
-            def take(_id: int, _from: int, to: int, _flags: int, _context: object) -> None:
-                offsets.append(start + to - 1)
+            def take(word: int, _from: int, to: int, _flags: int, _context: object) -> None:
+                hits.append((start + to - 1, word))
 
             with self._scanning:
                 self._database.scan(block[start:], match_event_handler=take)
-            return sorted(offsets)
-        for word in self.words:
+            return sorted(hits)
+        for word, longer in zip(self.words, self._longer.values(), strict=True):
             at = block.find(word, start)
             while at >= 0:
-                offsets.append(at)
+                hits += [
+                    (at, which)
+                    for which, whole, before in longer
+                    if at >= before and block.startswith(whole, at - before)
+                ]
                 at = block.find(word, at + len(word))
-        return sorted(offsets)
+        return sorted(hits)
+
+    def fitting(self, line: bytes, words: Iterable[int]) -> list[str]:
+        """The expressions that a message in this raw line may fit, by the words that were found in it."""
+        asked = dict.fromkeys(pattern for word in words for pattern in self._needing[word])
+        # of a long message the middle is left out, so that it may fit though the line does not
+        if len(line) > SEEN or (b"\\" in line and _LOGFMT in line):
+            return list(asked)
+        text = line.decode("utf-8", "replace")
+        return [pattern for pattern in asked if loosened(pattern).may_fit(text)]
 
 
 @lru_cache(maxsize=8)
@@ -62,10 +90,10 @@ def gate_of(patterns: tuple[str, ...]) -> Gate:
     return Gate(patterns)
 
 
-def _compiled(words: tuple[bytes, ...]) -> hyperscan.Database:
+def _compiled(words: list[bytes]) -> hyperscan.Database:
     database = hyperscan.Database()
     database.compile(
-        expressions=list(words), ids=list(range(len(words))), elements=len(words), flags=0, literal=True
+        expressions=words, ids=list(range(len(words))), elements=len(words), flags=0, literal=True
     )
     database.scratch = hyperscan.Scratch(database)
     return database

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.diagnosis import hearsay
@@ -48,8 +48,9 @@ class LaunchLog:
         self._reader = Incidents(grammar)
         self._known: dict[tuple[object, ...], FoldedIncident] = {}
 
-    def feed(self, line: Line, *, telling: bool = True) -> list[Incident]:
-        """Take a line in; gives the incidents that it completed. `telling`: whether a patch may look for it."""
+    def feed(self, line: Line, among: Collection[str] | None = None) -> list[Incident]:
+        """Take a line in; gives the incidents that it completed. `among`: what it may fit of what patches look for,
+        where that is known."""
         evident = self._is_evidence(line)
         self.take_note(line)
         if not evident:
@@ -58,7 +59,7 @@ class LaunchLog:
             return self._reader.pass_over(line)
         serving = self.serving
         self.startup.feed(line)
-        self.remarked = telling and not (serving and self._of_front(line)) and self.remarks.feed(line)
+        self.remarked = not (serving and self._of_front(line)) and self.remarks.feed(line, among)
         return self._reader.feed(line)
 
     @property
@@ -246,8 +247,13 @@ class Following:
         """Take a line that changes nothing else for what it says about those that follow it."""
         self._launch.take_note(line)
 
-    def feed(self, line: Line, *, telling: bool = True) -> bool:
-        """Take a line in; whether it completed an incident, or is one that a patch looks for (where it may be)."""
+    def adds_nothing(self, pattern: str) -> bool:
+        """Whether one more line that fits what a patch looks for changes nothing of the launch."""
+        return self._launch.remarks.full(pattern)
+
+    def feed(self, line: Line, among: Collection[str] | None = None) -> bool:
+        """Take a line in; whether it completed an incident, or is one that a patch looks for (`among` these, where that
+        is known)."""
         self.tail.append(line)
         expired = self._launch.expire(line.number)
         for incident in expired:
@@ -256,7 +262,7 @@ class Following:
         if launch.begins(line):
             self._launch = launch.next()
             self._launch.remarks.take_over(launch.remarks, after=launch.last_incident)
-        done = self._launch.feed(line, telling=telling)
+        done = self._launch.feed(line, among)
         for incident in done:
             self._launch = _kept(self._launch, incident)
         return bool(done or expired or launch.remarked)

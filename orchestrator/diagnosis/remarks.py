@@ -16,16 +16,22 @@ class Watched:
     """The expressions of a catalogue; `fitting` gives those that a message fits."""
 
     def __init__(self, patterns: Iterable[str] = ()) -> None:
-        self.patterns = tuple(dict.fromkeys(patterns))
+        self._patterns = dict.fromkeys(patterns)
 
     @classmethod
     def of(cls, patches: Sequence[Patch]) -> Watched:
         """What a catalogue looks for."""
         return cls(each for patch in patches for match in patch.match for each in match.watched)
 
-    def fitting(self, message: str) -> list[str]:
-        """The expressions that the message of a line fits."""
-        return [each for each in self.patterns if search(each, message)]
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(self._patterns)
+
+    def fitting(self, message: str, among: Iterable[str] | None = None) -> list[str]:
+        """The expressions that the message of a line fits; `among`: those that it may fit, where that is known."""
+        tried = self._patterns if among is None else [each for each in among if each in self._patterns]
+        return [each for each in tried if search(each, message)]
 
 
 class Remarks:
@@ -35,14 +41,18 @@ class Remarks:
         self.watched = watched
         self.lines: dict[str, list[Line]] = {}
 
-    def feed(self, line: Line) -> bool:
-        """Take a line in; whether anything was found in it."""
-        fitting = self.watched.fitting(line.message)
+    def feed(self, line: Line, among: Iterable[str] | None = None) -> bool:
+        """Take a line in; whether anything was found in it. `among`: what it may fit, where that is known."""
+        fitting = self.watched.fitting(line.message, among)
         for pattern in fitting:
             kept = self.lines.setdefault(pattern, [])
             if len(kept) < _KEPT:
                 kept.append(line)
         return bool(fitting)
+
+    def full(self, pattern: str) -> bool:
+        """Whether no further line of that expression is kept."""
+        return len(self.lines.get(pattern, ())) >= _KEPT
 
     def take_over(self, earlier: Remarks, *, after: int) -> None:
         """What was said behind the end of an earlier launch is said of the next one: 0 takes nothing over."""

@@ -1,7 +1,7 @@
 """How is a log of gigabytes read as if every line had been looked at?
 
 Most lines of a log change nothing, whatever surrounds them. A block is searched for the words that a line must have to
-change anything; such a line is read, with those just above it (a traceback's heading) and those that follow while a
+change anything; such a line is asked for the expressions that need its words, and where one may fit, it is read, with those just above it (a traceback's heading) and those that follow while a
 traceback is open. The rest is counted and passed over. The outcome is that of reading every line.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from orchestrator.diagnosis import incidents, startup
-from orchestrator.diagnosis.gate import gate_of
+from orchestrator.diagnosis.gate import Hit, gate_of
 from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours
 from orchestrator.diagnosis.remarks import Watched
@@ -42,13 +42,15 @@ class Scanner:
         self.following = Following(grammar, watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
-        self._gate = gate_of((*_telling(grammar), *watched.patterns))
+        telling = _telling(grammar)
+        self._telling = frozenset(telling)
+        self._gate = gate_of((*telling, *watched.patterns))
         self._held = b""
         self._searched = 0
         self._number = 0
         self._tail = b""
-        self._hits: list[int] | None = None
-        """Where the block that is being read was found to tell something; None where it was not searched."""
+        self._hits: list[Hit] | None = None
+        """Which words were found in the block that is being read; None where it was not searched."""
         self._overlong = False
         self._wrapped = False
         self._phases: list[Phase] = []
@@ -103,19 +105,38 @@ class Scanner:
             block, self._overlong = block[: end + LONGEST], True
         self._held, self._searched = block[left:], end - left
 
-    def _pass(self, block: bytes, end: int, hits: list[int]) -> int:
+    def _pass(self, block: bytes, end: int, hits: list[Hit]) -> int:
         """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
         self._hits = hits if not self._wrapped else None
         position = self._read_on(block, 0, end) if not self._wrapped else self._read(block, 0, end)
-        for hit in hits:
-            if not position <= hit < end:
+        asked = position
+        for hit, _ in hits:
+            if not max(position, asked) <= hit < end:
                 continue
-            start = _lines_above(block, block.rfind(b"\n", 0, hit) + 1, ABOVE, position)
+            first, asked = block.rfind(b"\n", 0, hit) + 1, block.find(b"\n", hit) + 1
+            if not self._tells(block, first, asked):
+                continue
+            start = _lines_above(block, first, ABOVE, position)
             self._skip(block, position, start)
-            position = self._read_on(block, self._read(block, start, block.find(b"\n", hit) + 1), end)
+            position = self._read_on(block, self._read(block, start, asked), end)
         start = _lines_above(block, end, ABOVE, position)
         self._skip(block, position, start)
         return start
+
+    def _tells(self, block: bytes, start: int, end: int) -> bool:
+        """Whether the line there may change anything: more of what was seen often enough does not."""
+        return any(
+            pattern in self._telling or not self.following.adds_nothing(pattern)
+            for pattern in self._fitting(block, start, end) or ()
+        )
+
+    def _fitting(self, block: bytes, start: int, end: int) -> list[str] | None:
+        """The expressions that the line there may fit, None where it was not searched for their words."""
+        if self._hits is None:
+            return None
+        first, last = bisect_left(self._hits, (start, 0)), bisect_left(self._hits, (end, 0))
+        words = [word for _, word in self._hits[first:last]]
+        return self._gate.fitting(block[start : min(end, start + LONGEST)], words) if words else []
 
     def _read_on(self, block: bytes, position: int, end: int) -> int:
         """Read while a traceback is open."""
@@ -127,9 +148,9 @@ class Scanner:
         while start < end:
             line_end = block.find(b"\n", start)
             self._number += 1
-            telling = self._hits is None or _any_within(self._hits, start, line_end)
+            fitting = self._fitting(block, start, line_end)
             for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number, self._grammar):
-                self.completed = self.following.feed(line, telling=telling) or self.completed
+                self.completed = self.following.feed(line, fitting) or self.completed
             phase = self.following.startup.phase
             if not self._phases or phase != self._phases[-1]:
                 self._phases.append(phase)
@@ -169,11 +190,6 @@ def _telling(grammar: LogGrammar) -> list[str]:
     answers = [] if grammar.clients.goes_on is None else [re.escape(grammar.clients.goes_on)]
     start = startup.telling(grammar.start, grammar.pulse.stall)
     return [*answers, *start, *incidents.telling(grammar.failures)]
-
-
-def _any_within(hits: list[int], start: int, end: int) -> bool:
-    at = bisect_left(hits, start)
-    return at < len(hits) and hits[at] < end
 
 
 def _lines_above(block: bytes, position: int, count: int, least: int) -> int:

@@ -18,7 +18,7 @@ else:
     import sre_constants as constants
     import sre_parse as parser
 
-__all__ = ["SEEN", "SHORTEST_WORD", "constants", "parser", "remember", "search", "words_of"]
+__all__ = ["SEEN", "SHORTEST_WORD", "constants", "needed_by", "parser", "remember", "search", "words_of"]
 
 SHORTEST_WORD = 4
 """Letters of a word that is worth looking for."""
@@ -72,11 +72,11 @@ def _words_of(pattern: str) -> NeededWords:
     parsed = parser.parse(pattern)
     if parsed.state.flags & re.IGNORECASE:
         return ()
-    return _of_sequence(list(parsed))
+    return needed_by(list(parsed))
 
 
-def _of_sequence(items: Sequence[Any]) -> NeededWords:
-    """The best of what the items of a sequence need, each by itself."""
+def needed_by(items: Sequence[Any]) -> NeededWords:
+    """The best of what the items of a parsed sequence need, each by itself."""
     needed: list[NeededWords] = []
     run = ""
     for kind, value in items:
@@ -93,13 +93,13 @@ def _of_sequence(items: Sequence[Any]) -> NeededWords:
 def _of_item(kind: Any, value: Any) -> NeededWords:
     if kind is constants.SUBPATTERN:
         _, added, _, inner = value
-        return () if added & re.IGNORECASE else _of_sequence(list(inner))
+        return () if added & re.IGNORECASE else needed_by(list(inner))
     if kind is constants.BRANCH:
-        branches = [_of_sequence(list(branch)) for branch in value[1]]
+        branches = [needed_by(list(branch)) for branch in value[1]]
         return tuple(dict.fromkeys(word for words in branches for word in words)) if all(branches) else ()
     if kind in (constants.MAX_REPEAT, constants.MIN_REPEAT):
         least, _, inner = value
-        return _of_sequence(list(inner)) if least > 0 else ()
+        return needed_by(list(inner)) if least > 0 else ()
     return ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.diagnosis import gate
-from orchestrator.diagnosis.gate import Gate
+from orchestrator.diagnosis.gate import Gate, Hit
 
 
 @pytest.fixture(params=["hyperscan", "word by word"], autouse=True)
@@ -16,9 +16,9 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
         pytest.skip("hyperscan does not run here")
 
 
-def words_at(hits: list[int], block: bytes) -> list[bytes]:
+def words_at(hits: list[Hit], block: bytes) -> list[bytes]:
     """The lines in which the hits lie."""
-    return [block[block.rfind(b"\n", 0, hit) + 1 : block.find(b"\n", hit)] for hit in hits]
+    return [block[block.rfind(b"\n", 0, hit) + 1 : block.find(b"\n", hit)] for hit, _ in hits]
 
 
 def test_every_place_is_found_in_order_and_inside_its_word() -> None:
@@ -39,6 +39,23 @@ def test_what_lies_before_the_start_is_not_looked_at_again() -> None:
 def test_a_word_within_another_one_is_looked_for_alone() -> None:
     assert Gate(["NCCL WARN failed", "NCCL WARN"]).words == (b"NCCL WARN",)
     assert Gate(["one word|another", "one word"]).words == (b"one word", b"another")
+
+
+@pytest.mark.parametrize(
+    ("line", "fitting"),
+    [
+        (b"gpu7 NCCL WARN Call failed", ["^NCCL WARN .*failed$", "NCCL (?:INFO|WARN) "]),
+        (b"gpu7 NCCL WARN Call", ["NCCL (?:INFO|WARN) "]),
+        (b"gpu7 NCCL of old failed", []),
+        (b"Killed by nobody", ["^Killed$|never said"]),
+        (b"level=info msg=\"NCCL \\\"WARN\\\"\"", ["NCCL (?:INFO|WARN) "]),  # spelt otherwise: not asked
+    ],
+)  # fmt: skip
+def test_a_line_is_asked_for_the_expressions_that_need_its_words_without_their_anchors(
+    line: bytes, fitting: list[str]
+) -> None:
+    found = Gate(["^NCCL WARN .*failed$", "NCCL (?:INFO|WARN) ", "^Killed$|never said"])
+    assert sorted(found.fitting(line, [word for _, word in found.hits(line)])) == sorted(fitting)
 
 
 def test_a_gate_without_expressions_lets_nothing_through() -> None:

@@ -101,7 +101,7 @@ def test_a_line_that_a_patch_looks_for_is_told_unless_nothing_may_be_told() -> N
     following = Following(GRAMMAR, Watched(["NCCL WARN"]))
     assert [following.feed(line) for line in lines] == [False, True, False]
     following = Following(GRAMMAR, Watched(["NCCL WARN"]))
-    assert not any(following.feed(line, telling=False) for line in lines)
+    assert not any(following.feed(line, ()) for line in lines)
 
 
 def test_looking_at_a_launch_changes_nothing_of_it() -> None:

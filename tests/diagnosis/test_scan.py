@@ -113,7 +113,7 @@ def test_without_hyperscan_the_same_places_are_found(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(gate, "hyperscan", None)
     slow = Gate(patterns)
     for start in (0, 9):
-        found = [{block.count(b"\n", 0, hit) for hit in each.hits(block, start)} for each in (fast, slow)]
+        found = [{block.count(b"\n", 0, hit) for hit, _ in each.hits(block, start)} for each in (fast, slow)]
         assert (
             found[0]
             == found[1]
@@ -263,3 +263,16 @@ def test_that_something_went_wrong_is_known_once_it_is_over() -> None:
     assert scanner.completed is False
     scanner.feed(failure(b"ValueError: torn") + BENIGN[0] * 30 + failure(b"KeyError: 3") + BENIGN[0])
     assert scanner.completed is True
+
+
+def test_more_of_what_a_patch_looks_for_than_is_kept_is_passed_over_until_another_launch_begins() -> None:
+    line = b"gpu7:2471:2605 [0] NCCL WARN Cuda failure 'out of memory'\n"
+    log = BEGUN + line * 90 + failure(b"ValueError: 1") + BENIGN[0] * 90 + BEGUN + BENIGN[0] * 60 + line * 2
+    every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+    for each in lines.read(lines.cut([log]), GRAMMAR):
+        every.feed(each)
+    scanner.feed(log)
+    scanner.close()
+    kept, wanted = scanner.following.so_far().remarks.lines, every.so_far().remarks.lines
+    assert kept == wanted
+    assert [len(each) for each in kept.values()] == [2] * len(kept)
