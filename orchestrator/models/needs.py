@@ -45,13 +45,23 @@ def needs(playbook: Playbook) -> tuple[Need, ...] | None:
     wanted: list[Need] = []
     for count in counts_for(MOST, shape.heads):
         trial = playbook.completed({TENSOR: count, CONTEXT: useful})
-        fits = {card: _fit(trial, named(f"{count}x{card}")) for card in _SIZES}
-        if all(fit.verdict == "unknown" for fit in fits.values()):
+        card, known = _smallest(trial, count, useful)
+        if not known:
             return None
-        card = next((card for card, fit in fits.items() if (fit.longest_context or 0) >= useful), None)
         if card is not None and card not in (need.card for need in wanted):
             wanted.append(Need(count, _SIZES[card], card))
     return tuple(wanted)
+
+
+def _smallest(trial: Playbook, count: int, useful: int) -> tuple[str | None, bool]:
+    """The first card of which so many hold a useful context, and whether it is known of any; no larger one is tried."""
+    known = False
+    for card in _SIZES:
+        fit = _fit(trial, named(f"{count}x{card}"))
+        known = known or fit.verdict != "unknown"
+        if (fit.longest_context or 0) >= useful:
+            return card, known
+    return None, known
 
 
 def _fit(playbook: Playbook, cards: Named) -> Fit:
