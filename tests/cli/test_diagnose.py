@@ -47,6 +47,12 @@ def test_json_from_standard_input() -> None:
     assert found["remedy"]["actions"] == [{"kind": "flag", "name": "--kv-cache-dtype", "op": "remove"}]
 
 
+def test_what_carried_a_log_changes_nothing_but_the_bytes() -> None:
+    log = log_of(named("mla-fp8kv-kimi-k25-tp8"))
+    quoted = b"".join(b"> " + line for line in log.splitlines(keepends=True))
+    assert run("-", "--json", stdin=quoted).stdout == run("-", "--json", stdin=log).stdout
+
+
 def test_without_hyperscan_the_same_is_found() -> None:
     path = str(named("mla-fp8kv-kimi-k25-tp8").path)
     program = "import sys; sys.modules['hyperscan'] = None; from orchestrator.cli.main import run; sys.exit(run(sys.argv[1:]))"

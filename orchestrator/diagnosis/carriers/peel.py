@@ -16,14 +16,17 @@ from orchestrator.diagnosis.carriers.layer import Layer, Numbered
 from orchestrator.diagnosis.lines import cut, without_colours
 from orchestrator.engines.log_grammar import LogGrammar
 
-LINES = 1500
+LINES = 800
 """Of the beginning, from which is learned."""
 LONGEST = 4 << 20
 """Bytes of a raw line that are kept: a whole log may stand in one."""
 _MOST = 5
-_KINDS: tuple[Callable[[Sequence[str], LogGrammar], Layer | None], ...] = (
-    markup.colours, tails.learn, folded.learn, wrapped.learn, fences.learn, values.learn, markup.entities, prefix.learn, markup.escapes,
+Learner = Callable[[Sequence[str], LogGrammar], Layer | None]
+_BY_FORM: tuple[Learner, ...] = (
+    markup.colours, tails.learn, folded.learn, wrapped.learn, fences.learn, markup.entities,
 )  # fmt: skip
+_BY_ANCHORS: tuple[Learner, ...] = (values.learn, prefix.learn, markup.escapes)
+"""Of a log of which most of what the engine says stands behind something."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +62,15 @@ def _learned(lines: Sequence[Numbered], grammar: LogGrammar) -> tuple[Wrapping, 
     layers: list[Layer] = []
     for _ in range(_MOST):
         texts = [text for _, text in lines]
-        layer = next((each for kind in _KINDS if (each := kind(texts, grammar))), None)
+        layer = _first(_BY_FORM, texts, grammar)
+        if layer is None and anchors.placed(texts, grammar).carried:
+            layer = _first(_BY_ANCHORS, texts, grammar)
         if layer is None:
             break
         layers.append(layer)
         lines = list(layer.peel(lines))
     return Wrapping(tuple(layers)), anchors.placed([text for _, text in lines], grammar).clear
+
+
+def _first(kinds: Sequence[Learner], texts: Sequence[str], grammar: LogGrammar) -> Layer | None:
+    return next((layer for learn_kind in kinds if (layer := learn_kind(texts, grammar))), None)

@@ -46,10 +46,8 @@ class Prefix:
 
 
 def learn(lines: Sequence[str], grammar: LogGrammar) -> Prefix | None:
-    """What stands around these lines; None where most of what the engine says begins them."""
+    """What stands around these lines; None where nothing stands before enough of them."""
     placed = anchors.placed(lines, grammar)
-    if not placed.carried:
-        return None
     prefixes = [lines[number][:offset] for number, offset in placed.inside + placed.prefixed]
     expressions = _expressions([each for each in prefixes if _may_carry(each, grammar)])
     if not expressions:

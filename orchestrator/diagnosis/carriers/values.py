@@ -44,10 +44,10 @@ class Values:
                 yield Numbered(number, each)
 
 
-def learn(lines: Sequence[str], grammar: LogGrammar) -> Values | None:
+def learn(lines: Sequence[str], _grammar: LogGrammar) -> Values | None:
     """Where in the records of a log the engine's lines are; None where its lines are no records of anybody else."""
     written = [text for text in lines if text.strip()]
-    if not written or not anchors.placed(lines, grammar).carried:
+    if not written:
         return None
     readers = (_of_json, _of_pairs, _of_literal, *((_of_row,) if _is_table(written) else ()), _of_quotations)
     return next((values for read in readers if (values := _learned(written, read))), None)
