@@ -7,8 +7,9 @@ is left.
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from orchestrator.diagnosis.loosened import loosened
@@ -20,8 +21,8 @@ except ImportError:
     hyperscan = None  # type: ignore[assignment]
 
 
-_LOGFMT = b'msg="'
-"""In a record of logfmt quotation marks are spelt otherwise."""
+_END = b'\\n"'
+"""How a record of docker's own log files ends."""
 Hit = tuple[int, int]
 """An offset inside a word that was found, and which word."""
 
@@ -40,6 +41,7 @@ class Gate:
                 raise ValueError(f"{pattern!r} fits lines without any word of {SHORTEST_WORD} letters")
             for word in needed:
                 words.setdefault(word, {})[pattern] = None
+        self._needed = tuple(words)
         self._needing = [tuple(patterns) for patterns in words.values()]
         encoded = [word.encode() for word in words]
         # word by word, one that holds another one is looked for where that was found
@@ -48,6 +50,8 @@ class Gate:
             for at, word in enumerate(encoded)
             if not any(other != word and other in word for other in encoded)
         }
+        self.plain = not any(json.dumps(word) != f'"{word}"' for word in words if word.isascii())
+        """Whether JSON spells every word as it is, but for escapes by number."""
         self.words = tuple(encoded[at] for at in self._longer)
         self._database = _compiled(encoded) if hyperscan is not None and encoded else None
         self._scanning = threading.Lock()  # a database has one scratch, and serves the logs of several hosts
@@ -74,14 +78,30 @@ class Gate:
                 at = block.find(word, at + len(word))
         return sorted(hits)
 
-    def fitting(self, line: bytes, words: Iterable[int]) -> list[str]:
+    def fitting(self, line: bytes, words: Sequence[int]) -> list[str]:
         """The expressions that a message in this raw line may fit, by the words that were found in it."""
-        asked = dict.fromkeys(pattern for word in words for pattern in self._needing[word])
         # of a long message the middle is left out, so that it may fit though the line does not
-        if len(line) > SEEN or (b"\\" in line and _LOGFMT in line):
-            return list(asked)
+        if len(line) > SEEN or _escapes(line):
+            return self._by_words(words)
         text = line.decode("utf-8", "replace")
-        return [pattern for pattern in asked if loosened(pattern).may_fit(text)]
+        fitting: dict[str, None] = {}
+        for word in dict.fromkeys(words):
+            for pattern in self._needing[word]:
+                if pattern not in fitting and loosened(pattern).may_fit(text, self._needed[word]):
+                    fitting[pattern] = None
+        return list(fitting)
+
+    def of_message(self, message: str) -> list[str]:
+        """The expressions that need a word of this message."""
+        return self._by_words(word for _, word in self.hits(message.encode("utf-8", "replace")))
+
+    def _by_words(self, words: Iterable[int]) -> list[str]:
+        return list(dict.fromkeys(pattern for word in words for pattern in self._needing[word]))
+
+
+def _escapes(line: bytes) -> bool:
+    """Whether a quotation mark may be spelt otherwise in it: in JSON and in logfmt."""
+    return b"\\" in line and (line.count(b"\\") > 1 or _END not in line)
 
 
 @lru_cache(maxsize=8)

@@ -23,7 +23,8 @@ _CONDITIONS = (constants.AT, constants.ASSERT, constants.ASSERT_NOT)
 
 
 class Loosened:
-    """An expression as its alternatives, each with the words of which a text must hold one to be searched for it.
+    """An expression as its alternatives, each with the words of which a text must hold one to fit it; together they are
+    those of the expression (`words_of`).
 
     An alternative is compiled when its word was seen: most never are.
     """
@@ -33,14 +34,18 @@ class Loosened:
         self._state = parsed.state
         self._ways = [(needed_by(items), items) for items in _alternatives(list(parsed))]
         self._compiled: dict[int, re.Pattern[str]] = {}
+        self._of_word: dict[str, list[re.Pattern[str]]] = {}
 
-    def may_fit(self, line: str) -> bool:
-        """Whether a message in this line may fit."""
-        return any(
-            self._expression(at).search(line)
-            for at, (words, _) in enumerate(self._ways)
-            if not words or any(word in line for word in words)
-        )
+    def may_fit(self, line: str, word: str) -> bool:
+        """Whether a message in this line, which holds the word, may fit by an alternative that needs it."""
+        if word not in self._of_word:
+            self._of_word[word] = [
+                self._expression(at) for at, (words, _) in enumerate(self._ways) if not words or word in words
+            ]
+        for expression in self._of_word[word]:  # noqa: SIM110 - any() takes longer
+            if expression.search(line):
+                return True
+        return False
 
     def _expression(self, at: int) -> re.Pattern[str]:
         if at not in self._compiled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from orchestrator.diagnosis import incidents, startup
@@ -26,7 +26,11 @@ BLOCK = 256 << 10
 _TAIL = 128 << 10
 """Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
-"""Signs of a log whose lines are JSON objects, within which words are spelt otherwise: it is read line by line."""
+"""Signs of a log whose lines are JSON objects."""
+_SPELT = (b"\\u", b"\\/")
+"""What such a line has where words in it may be spelt otherwise: it is read whatever it says."""
+_ANY = -1
+"""Stands for such a place among the words that were found."""
 ABOVE = incidents.HEADING_LINES + 4
 """Lines above a telling one that are read with it."""
 
@@ -51,6 +55,8 @@ class Scanner:
         self._tail = b""
         self._hits: list[Hit] | None = None
         """Which words were found in the block that is being read; None where it was not searched."""
+        self._asked: tuple[int, list[str] | None] = (-1, None)
+        """Of which line in the block it was asked last what it may fit, and the answer."""
         self._overlong = False
         self._wrapped = False
         self._phases: list[Phase] = []
@@ -99,16 +105,25 @@ class Scanner:
         if b"\x1b" in chunk:
             block, self._searched = without_colours(block), 0
         end = block.rfind(b"\n") + 1
-        self._wrapped = self._wrapped or any(word in chunk for word in _WRAPPED)
-        left = self._pass(block, end, self._gate.hits(block, self._searched)) if end else 0
+        if not self._wrapped and any(word in chunk for word in _WRAPPED):
+            self._wrapped, self._searched = True, 0
+        left = self._pass(block, end, self._search(block)) if end else 0
         if len(block) - end > LONGEST:  # of a line without an end no more is kept than counts
             block, self._overlong = block[: end + LONGEST], True
         self._held, self._searched = block[left:], end - left
 
+    def _search(self, block: bytes) -> list[Hit]:
+        hits = self._gate.hits(block, self._searched)
+        if not self._wrapped:
+            return hits
+        signs = _SPELT if self._gate.plain else (b"\\",)
+        spelt = [(at, _ANY) for sign in signs for at in _places(block, sign, self._searched)]
+        return sorted([*hits, *spelt]) if spelt else hits
+
     def _pass(self, block: bytes, end: int, hits: list[Hit]) -> int:
         """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
-        self._hits = hits if not self._wrapped else None
-        position = self._read_on(block, 0, end) if not self._wrapped else self._read(block, 0, end)
+        self._hits, self._asked = hits, (-1, None)
+        position = self._read_on(block, 0, end)
         asked = position
         for hit, _ in hits:
             if not max(position, asked) <= hit < end:
@@ -125,18 +140,23 @@ class Scanner:
 
     def _tells(self, block: bytes, start: int, end: int) -> bool:
         """Whether the line there may change anything: more of what was seen often enough does not."""
-        return any(
-            pattern in self._telling or not self.following.adds_nothing(pattern)
-            for pattern in self._fitting(block, start, end) or ()
+        fitting = self._fitting(block, start, end)
+        return fitting is None or any(
+            pattern in self._telling or not self.following.adds_nothing(pattern) for pattern in fitting
         )
 
     def _fitting(self, block: bytes, start: int, end: int) -> list[str] | None:
-        """The expressions that the line there may fit, None where it was not searched for their words."""
+        """The expressions that the line there may fit, None where only its message can tell."""
         if self._hits is None:
             return None
         first, last = bisect_left(self._hits, (start, 0)), bisect_left(self._hits, (end, 0))
         words = [word for _, word in self._hits[first:last]]
-        return self._gate.fitting(block[start : min(end, start + LONGEST)], words) if words else []
+        if not words:
+            return []
+        if self._asked[0] != start:  # the line that is asked first is read next
+            line = block[start : min(end, start + LONGEST)]
+            self._asked = start, None if _ANY in words else self._gate.fitting(line, words)
+        return self._asked[1]
 
     def _read_on(self, block: bytes, position: int, end: int) -> int:
         """Read while a traceback is open."""
@@ -150,7 +170,8 @@ class Scanner:
             self._number += 1
             fitting = self._fitting(block, start, line_end)
             for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number, self._grammar):
-                self.completed = self.following.feed(line, fitting) or self.completed
+                among = self._gate.of_message(line.message) if fitting is None else fitting
+                self.completed = self.following.feed(line, among) or self.completed
             phase = self.following.startup.phase
             if not self._phases or phase != self._phases[-1]:
                 self._phases.append(phase)
@@ -190,6 +211,15 @@ def _telling(grammar: LogGrammar) -> list[str]:
     answers = [] if grammar.clients.goes_on is None else [re.escape(grammar.clients.goes_on)]
     start = startup.telling(grammar.start, grammar.pulse.stall)
     return [*answers, *start, *incidents.telling(grammar.failures)]
+
+
+def _places(block: bytes, sign: bytes, start: int) -> Iterator[int]:
+    """Where a sign stands, once a line."""
+    at = block.find(sign, start)
+    while at >= 0:
+        yield at
+        line_end = block.find(b"\n", at)
+        at = block.find(sign, line_end) if line_end >= 0 else -1
 
 
 def _lines_above(block: bytes, position: int, count: int, least: int) -> int:

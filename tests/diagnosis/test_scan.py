@@ -276,3 +276,37 @@ def test_more_of_what_a_patch_looks_for_than_is_kept_is_passed_over_until_anothe
     kept, wanted = scanner.following.so_far().remarks.lines, every.so_far().remarks.lines
     assert kept == wanted
     assert [len(each) for each in kept.values()] == [2] * len(kept)
+
+
+JSON = b'{"log":"%s\\n","stream":"stderr"}\n'
+
+
+@pytest.mark.parametrize(
+    "lines_in_json",
+    [
+        [JSON % line for line in (b"step 1", b"Killed", b"step 2")],
+        [JSON % b"\\u001b[0;36mTraceback (most \\u001b[0mrecent call last):", JSON % b"ValueError: torn"],
+        [JSON % rb"Error: No available node types can fulfill resource request {\"node:10.0.0.1\": 1}"],
+        [rb'{"message": "NCCL WARN transport\/nvls.cc:7 NCCL WARN Cuda failure 2 \u0027out of memory\u0027"}' + b"\n"],
+        [rb'time="x" level=info msg="[Errno 99] error while attempting to bind on address \"x\""' + b"\n"],
+    ],
+)  # fmt: skip
+def test_of_a_log_in_json_what_says_something_is_read(lines_in_json: list[bytes]) -> None:
+    log = (JSON % b"rank 0 is there") * 90 + b"".join(lines_in_json) + (JSON % b"rank 0 is there") * 90
+    every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+    for each in lines.read(lines.cut([log]), GRAMMAR):
+        every.feed(each)
+    for start in range(0, len(log), 777):
+        scanner.feed(log[start : start + 777])
+    scanner.close()
+    assert outcome(scanner.following) == outcome(every)
+    assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
+
+
+def test_a_word_that_json_spells_otherwise_is_found_in_json() -> None:
+    watched = Watched(['said "no more"'])
+    log = (JSON % b"rank 0 is there") * 90 + JSON % rb"it said \"no more\"" + (JSON % b"rank 0 is there") * 90
+    scanner = Scanner(GRAMMAR, watched)
+    scanner.feed(log)
+    scanner.close()
+    assert [line.number for line in scanner.following.so_far().remarks.lines[watched.patterns[0]]] == [91]
