@@ -49,7 +49,7 @@ def recognise(
         for match in patch.match:
             if match.during != during:
                 continue
-            shown = list(_recognitions(patch, match, incident, launch))
+            shown = list(_recognitions(patch, match, incident, launch, known))
             if not shown or not _around(
                 match, incident, launch, known
             ):  # few get as far as the second question
@@ -88,7 +88,9 @@ def _demands(match: Match) -> int:
     )
 
 
-def _recognitions(patch: Patch, match: Match, incident: Incident, launch: LaunchLog) -> Iterator[Recognised]:
+def _recognitions(
+    patch: Patch, match: Match, incident: Incident, launch: LaunchLog, known: Known
+) -> Iterator[Recognised]:
     remark = _remark(match, incident, launch) if match.line else None
     if match.line and remark is None:
         return
@@ -103,7 +105,7 @@ def _recognitions(patch: Patch, match: Match, incident: Incident, launch: Launch
             yield Recognised(patch, incident.root, incident.process, {}, match.confidence)
         return
     for raised in incident.chain:
-        groups = _judge(match, raised, incident.process, launch.grammar)
+        groups = _judge(match, raised, incident.process, launch.grammar, known)
         if groups is not None and remark:
             yield _by_line(patch, match, remark, groups)
         elif groups is not None:
@@ -134,10 +136,10 @@ def _around(match: Match, incident: Incident, launch: LaunchLog, known: Known) -
 
 
 def _judge(
-    match: Match, raised: Raised, process: str | None, grammar: LogGrammar
+    match: Match, raised: Raised, process: str | None, grammar: LogGrammar, known: Known
 ) -> Mapping[str, str] | None:
     """The named groups of the pattern where all that is asked of an exception holds, else None."""
-    if not (_names(match, raised, process) and _selector(match, raised.text, grammar)):
+    if not (_names(match, raised, process) and _selector(match, raised.text, grammar, known)):
         return None
     if match.pattern is None:
         return {}
@@ -175,8 +177,8 @@ def _squashed(text: str) -> str:
     return " ".join(text.split())
 
 
-def _selector(match: Match, text: str, grammar: LogGrammar) -> bool:
-    if not (match.reasons or match.forced or match.fields):
+def _selector(match: Match, text: str, grammar: LogGrammar, known: Known) -> bool:
+    if not (match.reasons or match.forced or match.fields or match.mended_by):
         return True
     refusal = grammar.refusal(text)
     if refusal is None:
@@ -186,7 +188,13 @@ def _selector(match: Match, text: str, grammar: LogGrammar) -> bool:
         and (not match.forced or fits(refusal.forced, match.forced))
         and settings_fit(refusal.config, match.fields)
         and all(_exactly(refusal, backend, wanted) for backend, wanted in match.reasons.items())
+        and (match.mended_by is None or _mended(refusal, match.mended_by, grammar, known))
     )
+
+
+def _mended(refusal: BackendRefusal, setting: str, grammar: LogGrammar, known: Known) -> bool:
+    change = grammar.least_change(refusal, known.arguments)
+    return change is not None and change.settings == (setting,)
 
 
 def _exactly(refusal: BackendRefusal, backend: str, wanted: tuple[str, ...]) -> bool:

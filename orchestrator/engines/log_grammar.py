@@ -185,8 +185,8 @@ class LeastChange:
 @dataclass(frozen=True)
 class LogGrammar:
     """How the log of one kind of engine reads. `refusal` finds a refusal in an exception's text, `least_change` what would
-    undo one, by the arguments of the command line where they are known; `brief` says in few words a long cause of which the
-    engine knows what decides it (None or "" of any other)."""
+    undo one (one or more of the `mendable` settings), by the arguments of the command line where they are known; `brief` says
+    in few words a long cause of which the engine knows what decides it (None or "" of any other)."""
 
     kind: str
     records: Records
@@ -199,4 +199,5 @@ class LogGrammar:
     least_change: Callable[[BackendRefusal, Mapping[str, str] | None], LeastChange | None] = (
         lambda _refusal, _arguments: None
     )
+    mendable: tuple[str, ...] = ()
     brief: Callable[[str], str | None] = lambda _text: None

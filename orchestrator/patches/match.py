@@ -32,6 +32,15 @@ def _phases(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     return value
 
 
+def _mendable(value: str, info: ValidationInfo) -> str:
+    if checked(info):
+        return value
+    settings = dict.fromkeys(name for kind in registry.kinds() for name in registry.get(kind).log.mendable)
+    if value not in settings:
+        raise ValueError(f"{value!r} is no setting that mends a refusal; allowed: {', '.join(settings)}")
+    return value
+
+
 class Match(OfEngines):
     """One way to recognise a failure: all that is given must hold of the root-cause incident.
 
@@ -39,7 +48,8 @@ class Match(OfEngines):
     occur in the exception's text, no `not_text` may; `pattern` is a regular expression found in it, whose named
     groups a remedy may use. `reasons` are the attention selector's: the backends whose
     name fits the key (at least one), each with exactly these reasons; `forced` the backend that was forced;
-    `fields` the selector's configuration. `frames` are shell patterns of source files, each of which the
+    `fields` the selector's configuration, `mended_by` the one of them whose change alone would leave a backend without
+    an objection, where none would take less. `frames` are shell patterns of source files, each of which the
     traceback passed through. `engine` is the engine configuration that the log prints, `arguments` what was given
     on the command line; `compute_cap`, `gpus` and the name of an engine (its versions) what runs. What nobody said does not fit.
 
@@ -59,6 +69,7 @@ class Match(OfEngines):
     reasons: Mapping[str, Words] = Field(default_factory=dict)
     forced: Words = ()
     fields: Settings = Field(default_factory=dict)
+    mended_by: Annotated[str, AfterValidator(_mendable)] | None = None
     frames: Words = ()
     engine: Settings = Field(default_factory=dict)
     arguments: Settings = Field(default_factory=dict)

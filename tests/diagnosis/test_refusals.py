@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.matching import recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.patches import catalogue
+from orchestrator.patches import catalogue, propose
 from orchestrator.patches.known import Known
-from tests.engines.refusals import FORCED, REFUSALS
+from tests.engines.refusals import CHANGES, FORCED, REFUSALS
 
-PATCHES = tuple(p for p in catalogue.load([shipped("patches")]) if p.id == "fp8-kv-mla")
+ALL = tuple(catalogue.load([shipped("patches")]))
+PATCHES = tuple(p for p in ALL if p.id == "fp8-kv-mla")
 LAUNCH = LaunchLog(GRAMMAR, Watched())
 
 
@@ -52,3 +54,19 @@ def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | 
     known = Known(engine={"kv_cache_dtype": dtype} if dtype else {})
     found = recognise(PATCHES, incident(FORCED.format(backend, reasons)), LAUNCH, known)
     assert (found is not None) == taken
+
+
+@pytest.mark.parametrize("case", CHANGES, ids=lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
+def test_no_patch_changes_what_would_not_do(case: dict[str, Any]) -> None:
+    """What is set or left away is one of the settings without which the same release took a backend, and no other; of sparse
+    attention people are advised alone."""
+    known = Known("vllm", case["vllm"], case["compute_cap"], arguments=case["arguments"])
+    found = recognise(ALL, incident(case["text"]), LAUNCH, known)
+    assert found is not None
+    ways = propose.ways(found.patch, replace(known, groups=found.groups))
+    changed = {
+        (action.name or "").removeprefix("--").replace("-", "_") for way in ways[:1] for action in way.actions
+    }
+    alone = {settings[0] for settings, _ in case["takes"] if len(settings) == 1}
+    assert changed <= alone and len(changed) <= 1
+    assert bool(changed) == bool(alone) or "use_sparse=True" in case["text"]

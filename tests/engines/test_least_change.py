@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +9,7 @@ import pytest
 from orchestrator.engines.log_grammar import LeastChange
 from orchestrator.engines.vllm.log import selector
 from orchestrator.engines.vllm.log.least_change import least_change
-from tests.engines.refusals import FORCED, REFUSALS
-
-LISTS: list[dict[str, Any]] = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "selector" / "changes.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
-"""Refusals by the backends of 0.16.0 and 0.24.0 on cards of six kinds (asked without a GPU: capability faked, kernels stubbed),
-with options that were given, and what trying found: the fewest of them without which the same release took a backend, each
-such set with the backends that it took."""
+from tests.engines.refusals import CHANGES, FORCED, REFUSALS
 
 
 def reckon(text: str, arguments: dict[str, str] | None) -> LeastChange:
@@ -32,7 +20,7 @@ def reckon(text: str, arguments: dict[str, str] | None) -> LeastChange:
     return change
 
 
-@pytest.mark.parametrize("case", LISTS, ids=lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
+@pytest.mark.parametrize("case", CHANGES, ids=lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
 def test_it_is_one_that_the_release_itself_takes(case: dict[str, Any]) -> None:
     change = reckon(case["text"], case["arguments"])
     takes = {tuple(settings): backends for settings, backends in case["takes"]}

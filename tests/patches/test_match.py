@@ -68,3 +68,11 @@ def test_every_expression_that_lines_are_searched_for() -> None:
     watched = Match.model_validate({"pattern": "of the failure", **given}).watched
     assert watched == ("undefined symbol", "loading libx", "loading liby", "all is well")
     assert Match(text=("a",)).watched == ()
+
+
+def test_what_mends_a_refusal_is_a_setting_of_the_selector() -> None:
+    Match(mended_by="block_size", exception="ValueError")
+    with pytest.raises(
+        ValidationError, match="'blocks' is no setting that mends a refusal; allowed: block_size, "
+    ):
+        Match(mended_by="blocks", exception="ValueError")

@@ -22,7 +22,7 @@ _BY_REASON = (
     ),
 )  # fmt: skip
 """The setting that each reason is about, what costs nothing to change first."""
-_ORDER = tuple(setting for setting, _ in _BY_REASON)
+MENDABLE = tuple(setting for setting, _ in _BY_REASON)
 _QUANTISED_ONLY = ("TURBOQUANT", "TOKENSPEED_MLA")
 """Backends that read quantised KV caches alone: without one they object as well."""
 _NOT_QUANTISED = ("auto", "None")
@@ -62,7 +62,7 @@ def _size(levers: tuple[_Lever, ...]) -> tuple[int, int, list[int]]:
     return (
         len(levers),
         sum(lever.weight for lever in levers),
-        [_ORDER.index(lever.setting) for lever in levers],
+        [MENDABLE.index(lever.setting) for lever in levers],
     )
 
 
@@ -73,7 +73,7 @@ def _needed(
     settings = {_setting(reason) for reason in reasons}
     if None in settings or ("kv_cache_dtype" in settings and backend in _QUANTISED_ONLY):
         return None
-    levers = [_lever(setting, refusal, arguments) for setting in _ORDER if setting in settings]
+    levers = [_lever(setting, refusal, arguments) for setting in MENDABLE if setting in settings]
     return None if None in levers else tuple(lever for lever in levers if lever is not None)
 
 
