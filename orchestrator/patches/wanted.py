@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -138,6 +139,7 @@ def settings_fit(values: Mapping[str, str] | None, wanted: Settings) -> bool:
     return all(fits((values or {}).get(name), patterns) for name, patterns in wanted.items())
 
 
+@lru_cache(maxsize=4096)  # a plan asks the same few hundred times each, and to read a specifier takes longest
 def version_fits(specifier: str, version: str | None) -> bool:
     """Whether `version` is known and inside; a release candidate counts as its release."""
     try:
