@@ -27,7 +27,7 @@ class Retired:
     def sentence(self) -> str:
         return (
             f"{self.patch} is in force, and no longer needed as far as is known since {self.engine} {self.since}: "
-            f"deploy revert ... --patch {self.patch} puts the files back"
+            f"revert --patch {self.patch} puts the files back"
         )
 
     def as_json(self) -> dict[str, str]:

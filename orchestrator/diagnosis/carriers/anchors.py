@@ -23,7 +23,7 @@ _OPENING = (
     r"|[\w./-]{1,80}(?: \w{1,20})?: error: "
     r"|usage: \w"
     r"|(?:docker|nohup|bash|sh|srun|slurmstepd): "
-    r"|Loading (?:safetensors checkpoint|pt checkpoint) "
+    r"|Loading [a-z]{1,20} checkpoint "
 )
 _FRAME = re.compile(r' {2,}File "[^"]{1,400}", line \d')
 _START = re.compile(r"(?<![\w.])(?:" + _HEADER + "|" + _OPENING + ")")
