@@ -181,8 +181,10 @@ def test_an_engine_comes_from_this_machine_to_a_host_without_any_network(
     words = ("engine", "install", "vllm==0.16.0", "--wheels", str(wheels), "--yes")
     bare.deploy = Deploy(bare.server, bare.path, bare.home, {"UV_DEFAULT_INDEX": index.url})
     cut_off = Run(bare, 1, *words, moments=[Told("send", "progress", 3)])
+    arrived = bare.server.home / INSTALLED / "wheels"
     try:
         eventually(cut_off.stopped)
+        eventually(lambda: any(part.stat().st_size for part in arrived.glob("*.part")))
         cut_off.strike("closed")
         assert cut_off.end() == 3
     finally:
