@@ -30,6 +30,8 @@ class Strike:
     scenario: Literal["predicted", "fresh", "failing", "stubborn"] = "predicted"
     fate: Fate = "goes on"
     journal: list[str] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
+    """The journal where the signal was taken a moment later, once the host was asked already."""
 
     def __str__(self) -> str:
         return f"{self.step}-{self.at}-{self.way}-{self.fate}".replace(" ", "-")
@@ -63,7 +65,15 @@ STRIKES = [
     *around("launch", "start", 2, NOT_STARTED),
     *around("follow", "launch 1", 0, "following"),
     *around("smoke", "smoke", 1, Reached("smoke", "socket.connect", "127.0.0.1")),
-    Strike("clean", "start", "interrupt", Told("clean", "started"), "failing", journal=TOLD_AGAIN),
+    Strike(
+        "clean",
+        "start",
+        "interrupt",
+        Told("clean", "started"),
+        "failing",
+        journal=TOLD_AGAIN,
+        later=CLEANED_AGAIN,
+    ),
     Strike("clean", "middle", "kill", CLEANED, "failing", journal=CLEANED_AGAIN),
     Strike("clean", "end", "closed", Told("clean", "ended"), "failing", journal=CLEANED_AGAIN),
     Strike("repair", "start", "kill", Told("patch", "started"), "failing", journal=CLEANED_AGAIN),

@@ -143,7 +143,7 @@ def test_resume(struck: Struck, row: Strike) -> None:
     assert second.end() == 0, second.text[-3000:]
     assert [result["healthy"] for result in second.of("result")] == [True]
     expected = row.journal or (REPAIRED if row.scenario == "failing" else PATCHED)
-    assert struck.case.actions() == expected, second.text[-3000:]
+    assert struck.case.actions() in (expected, row.later or expected), second.text[-3000:]
     one_engine(
         struck,
         started=sum(action == "launch" for action in expected)
