@@ -13,14 +13,6 @@ from orchestrator.on_host.programs import engines
 from tests.on_host.programs.engine_rooms import launch, room
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    return tmp_path
-
-
 def look(**request: Any) -> dict[str, Any]:
     return engines.main({"measured": [], **request})
 

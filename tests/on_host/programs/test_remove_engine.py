@@ -17,14 +17,6 @@ from orchestrator.on_host.refusal import Refusal
 from tests.on_host.programs.engine_rooms import launch, room
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    tmp_path.chmod(0o700)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    return tmp_path
-
-
 def remove(**more: Any) -> dict[str, Any]:
     return remove_engine.main({"engine": "vllm", "version": "0.16.0", "used": False, **more})
 
