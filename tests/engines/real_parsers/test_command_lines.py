@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.models.needs import needs
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook.names import called
@@ -66,9 +67,8 @@ def of_playbooks(release: str) -> dict[str, list[str]]:
     for name in called([shipped.FOLDER]):
         playbook = shipped.playbook_of(name)
         if playbook.engine.accepts(release):
-            cards = (
-                shipped.cards_for(playbook) if playbook.choose and name not in shipped.UNSIZED else "8xH200"
-            )
+            wanted = needs(playbook) if playbook.choose else None
+            cards = shipped.cards_for(wanted) if wanted else "8xH200"
             lines[f"{name} on {cards}"] = arguments(shipped.planned(playbook, cards, release).as_json())
     return lines
 
