@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from packaging.version import Version
 
@@ -87,9 +87,9 @@ def _fits(kind: str, text: str) -> bool:
     return kind != "json" or _reads(json.loads, text) or _reads(json.loads, _HUMAN.sub("0", text))
 
 
-def _reads(read: object, text: str) -> bool:
+def _reads(read: Callable[[str], object], text: str) -> bool:
     try:
-        read(text)  # type: ignore[operator]
+        read(text)
     except (ValueError, RecursionError):
         return False
     return True
