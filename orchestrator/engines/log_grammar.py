@@ -163,18 +163,19 @@ class Pulse:
 
 @dataclass(frozen=True)
 class BackendRefusal:
-    """What the engine's attention selector refused: `config` as it printed it (values are text: "True", "fp8_e4m3"), the
-    reasons of each backend it tried, and the backend that was forced, if one was."""
+    """What the engine's choice of an attention backend, or of a kernel for a `layer` of another kind, refused: `config` as it
+    printed it (values are text: "True", "fp8_e4m3"), the reasons of each that it tried, and the one that was forced, if any."""
 
     device: str | None
     config: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     reasons: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
     forced: str | None = None
+    layer: str | None = None
 
 
 @dataclass(frozen=True)
 class LeastChange:
-    """What would leave an attention backend without an objection: the selector's `settings` that change together (none where
+    """What would leave a backend without an objection: the selector's `settings` that change together (none where
     no change would do), the `backends` that would then run, and a sentence that tells both with what was seen."""
 
     settings: tuple[str, ...]

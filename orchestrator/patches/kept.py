@@ -39,7 +39,13 @@ _JUDGES = (
     "patches/window.py",
 )  # fmt: skip
 """What decides how a patch is read, from the package's own folder: what was kept by another version of it is not taken."""
-_JUDGES_OF_AN_ENGINE = ("arguments.py", "log/least_change.py", "log/start.py", "variables.py")
+_JUDGES_OF_AN_ENGINE = (
+    "arguments.py",
+    "log/kernel_list.py",
+    "log/least_change.py",
+    "log/start.py",
+    "variables.py",
+)
 """The same from the folder of each engine."""
 _FILES = 1000
 """Files that are remembered, the last ones that were read; a catalogue has some hundred."""

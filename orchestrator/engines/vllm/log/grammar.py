@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from orchestrator.engines.log_grammar import LogGrammar
-from orchestrator.engines.vllm.log import selector
+from collections.abc import Mapping
+
+from orchestrator.engines.log_grammar import BackendRefusal, LeastChange, LogGrammar
+from orchestrator.engines.vllm.log import kernel_list, least_change, selector
 from orchestrator.engines.vllm.log.clients import CLIENTS
 from orchestrator.engines.vllm.log.failures import FAILURES
-from orchestrator.engines.vllm.log.least_change import MENDABLE, least_change
 from orchestrator.engines.vllm.log.processes import PROCESSES
 from orchestrator.engines.vllm.log.pulse import PULSE
 from orchestrator.engines.vllm.log.records import RECORDS
 from orchestrator.engines.vllm.log.start import START
+
+
+def _refusal(text: str) -> BackendRefusal | None:
+    return selector.parse(text) or kernel_list.parse(text)
+
+
+def _least_change(refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> LeastChange | None:
+    reckon = kernel_list.least_change if refusal.layer else least_change.least_change
+    return reckon(refusal, arguments)
+
 
 GRAMMAR = LogGrammar(
     "vllm",
@@ -20,8 +31,8 @@ GRAMMAR = LogGrammar(
     START,
     FAILURES,
     PULSE,
-    refusal=selector.parse,
-    least_change=least_change,
-    mendable=MENDABLE,
+    refusal=_refusal,
+    least_change=_least_change,
+    mendable=(*least_change.MENDABLE, *kernel_list.MENDABLE),
     brief=selector.brief,
 )

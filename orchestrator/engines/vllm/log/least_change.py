@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from orchestrator.engines.log_grammar import BackendRefusal, LeastChange
+from orchestrator.engines.vllm.log.levers import FILES, GIVEN, UNSURE, Lever, least, named, weight_of
 
 _BY_REASON = (
     ("block_size", re.compile(r"block_size not supported$|.{0,80}\bblock size must be\b")),
@@ -26,19 +26,6 @@ MENDABLE = tuple(setting for setting, _ in _BY_REASON)
 _QUANTISED_ONLY = ("TURBOQUANT", "TOKENSPEED_MLA")
 """Backends that read quantised KV caches alone: without one they object as well."""
 _NOT_QUANTISED = ("auto", "None")
-_OPTIONS = {"block_size": "--block-size", "dtype": "--dtype", "kv_cache_dtype": "--kv-cache-dtype"}
-_GIVEN, _UNSURE, _SET, _FILES = 1, 2, 3, 4
-"""How much a change is: an option that was given is left away, perhaps is, something is set, files are edited."""
-_MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class _Lever:
-    """One setting that can be changed: how much that is, and how it is told."""
-
-    setting: str
-    weight: int
-    sentence: str
 
 
 def least_change(refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> LeastChange | None:
@@ -47,28 +34,17 @@ def least_change(refusal: BackendRefusal, arguments: Mapping[str, str] | None) -
     if refusal.forced is not None or not refusal.reasons:
         return None
     needed = {name: _needed(name, why, refusal, arguments) for name, why in refusal.reasons.items()}
-    open_ = {name: levers for name, levers in needed.items() if levers}
-    if not open_:
+    best = least(needed, MENDABLE)
+    if best is None:
         return LeastChange((), (), _none_would_do(refusal))
-    best = min(open_.values(), key=_size)
-    settings = tuple(lever.setting for lever in best)
-    backends = tuple(
-        name for name, levers in open_.items() if tuple(each.setting for each in levers) == settings
-    )
-    return LeastChange(settings, backends, _told(best, backends, refusal))
-
-
-def _size(levers: tuple[_Lever, ...]) -> tuple[int, int, list[int]]:
-    return (
-        len(levers),
-        sum(lever.weight for lever in levers),
-        [MENDABLE.index(lever.setting) for lever in levers],
-    )
+    levers, backends = best
+    settings = tuple(lever.setting for lever in levers)
+    return LeastChange(settings, backends, _told(levers, backends, refusal))
 
 
 def _needed(
     backend: str, reasons: tuple[str, ...], refusal: BackendRefusal, arguments: Mapping[str, str] | None
-) -> tuple[_Lever, ...] | None:
+) -> tuple[Lever, ...] | None:
     """What must change for this backend to run; None where that cannot be set."""
     settings = {_setting(reason) for reason in reasons}
     if None in settings or ("kv_cache_dtype" in settings and backend in _QUANTISED_ONLY):
@@ -81,43 +57,43 @@ def _setting(reason: str) -> str | None:
     return next((setting for setting, about in _BY_REASON if about.match(reason)), None)
 
 
-def _lever(setting: str, refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> _Lever | None:
+def _lever(setting: str, refusal: BackendRefusal, arguments: Mapping[str, str] | None) -> Lever | None:
     """How the setting is changed here; None where nobody set it, so that there is nothing to undo."""
     value = refusal.config.get(setting)
     given = None if arguments is None else setting in arguments
-    weight = {True: _GIVEN, None: _UNSURE, False: _SET}[given]
+    weight = weight_of(given)
     if setting == "use_batch_invariant":
-        return _Lever(setting, _UNSURE, "unset VLLM_BATCH_INVARIANT")
+        return Lever(setting, UNSURE, "unset VLLM_BATCH_INVARIANT")
     if setting == "block_size":
         # of a hybrid model vLLM works it out itself
         return (
-            None if given is False or value == "None" else _Lever(setting, weight, "leave --block-size away")
+            None if given is False or value == "None" else Lever(setting, weight, "leave --block-size away")
         )
     if setting == "dtype":
-        return _Lever(setting, weight, "set --dtype bfloat16 (half before compute capability 8.0)")
+        return Lever(setting, weight, "set --dtype bfloat16 (half before compute capability 8.0)")
     if value in _NOT_QUANTISED:
         return None
     return _cache(given, refusal)
 
 
-def _cache(given: bool | None, refusal: BackendRefusal) -> _Lever | None:
+def _cache(given: bool | None, refusal: BackendRefusal) -> Lever | None:
     """A KV dtype is the option's, else the checkpoint's; sparse attention wants the one that its files ask for."""
     if given:
-        return _Lever("kv_cache_dtype", _GIVEN, "leave --kv-cache-dtype away")
+        return Lever("kv_cache_dtype", GIVEN, "leave --kv-cache-dtype away")
     if refusal.config.get("use_sparse") == "True":
         return None
     if given is None:
         sentence = "leave --kv-cache-dtype away, or, where the checkpoint asks for it, edit its config files"
-        return _Lever("kv_cache_dtype", _UNSURE, sentence)
-    return _Lever("kv_cache_dtype", _FILES, "the checkpoint asks for it, so its config files decide")
+        return Lever("kv_cache_dtype", UNSURE, sentence)
+    return Lever("kv_cache_dtype", FILES, "the checkpoint asks for it, so its config files decide")
 
 
-def _told(levers: tuple[_Lever, ...], backends: tuple[str, ...], refusal: BackendRefusal) -> str:
+def _told(levers: tuple[Lever, ...], backends: tuple[str, ...], refusal: BackendRefusal) -> str:
     values = [f"{lever.setting}={refusal.config.get(lever.setting, '?')}" for lever in levers]
     alone = "alone" if len(levers) == 1 else "together, so that no single change will do"
     objects = "objects" if len(backends) == 1 else "object"
     changes = " and ".join(lever.sentence for lever in levers)
-    return f"{_named(backends)} {objects} to {' and '.join(values)} {alone}: {changes}."
+    return f"{named(backends)} {objects} to {' and '.join(values)} {alone}: {changes}."
 
 
 def _none_would_do(refusal: BackendRefusal) -> str:
@@ -129,9 +105,4 @@ def _none_would_do(refusal: BackendRefusal) -> str:
     }
     nearest = min(len(why) for why in fixed.values())
     close = [f"{name} ({', '.join(why)})" for name, why in fixed.items() if len(why) == nearest]
-    return f"No option or config key changes what the nearest object to: {_named(close)}."
-
-
-def _named(names: tuple[str, ...] | list[str]) -> str:
-    shown = [*names[:_MOST_NAMED], *(["others"] if len(names) > _MOST_NAMED else [])]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return f"No option or config key changes what the nearest object to: {named(close)}."
