@@ -1,4 +1,4 @@
-"""Which lines say that a process ended without an exception?"""
+"""Which lines say that a process ended without an exception of anything?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from orchestrator.engines.log_grammar import Failures
 
 _CRASH = re.compile(
     r"^Fatal Python error: |^(?:\S{1,400}: line \d{1,9}: {1,9}\d{1,10} )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
-    r"|Segfault encountered|^terminate called after throwing|^Failed: Cuda error |: command not found$"
+    r"|Segfault encountered|^Failed: Cuda error |: command not found$"
     r"|^(?:nohup|setsid|timeout|nice|ionice|stdbuf|taskset): failed to (?:run command|execute) |^numactl: execution of |^env: .{1,400}: No such file or directory$"
     r"|^\S{1,400}: Error while finding module specification for "
     r"|^(?:ERROR: {1,9})?\[Errno \d{1,6}\] error while attempting to bind on address|^nvidia-container-cli: |Watchdog caught collective operation timeout"
@@ -19,7 +19,7 @@ _DIED = re.compile(
     r"^docker: Error response from daemon|^Killed$|^\S{1,400}: line \d{1,9}: {1,9}\d{1,10} Killed\b"
 )
 _HINTS = (
-    "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "terminate called", "Failed: Cuda", "not found", "rror",
+    "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "Failed: Cuda", "not found", "rror",
     "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
 )  # fmt: skip
 """One of these is in every line that one of the expressions fits."""

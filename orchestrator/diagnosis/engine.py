@@ -128,13 +128,10 @@ def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[i
     order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
     if incident.died_only:
         order = 2
-    elif (
-        order == 0
-        and serving
-        and incident.kind == "exception"
-        and not (incident.process or "").startswith(engine)
-    ):
-        order = 1
+    elif order == 0:
+        foreign = not (incident.process or "").startswith(engine)
+        # what Python made of another language's failure says it better
+        order = int(incident.kind == "native" or (serving and incident.kind == "exception" and foreign))
     return order, incident.first_line
 
 

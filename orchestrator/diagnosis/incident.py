@@ -29,8 +29,8 @@ _ENTRIES = (*_MAIN, "_bootstrap")
 IncidentRole = Literal["initiating", "cascade", "teardown", "benign"]
 """initiating: may be a root cause; cascade: repeats or wraps somebody else's failure; teardown: what a dying
 launch says (broken pipes, cancelled calls); benign: caught and logged below ERROR."""
-IncidentKind = Literal["exception", "refusal", "crash", "line"]
-"""line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
+IncidentKind = Literal["exception", "native", "refusal", "crash", "line"]
+"""native: what another language's program says where Python raises; line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +144,8 @@ def _says_of_itself(line: Line, processes: ProcessNames) -> bool:
 def _is_fatal(
     kind: IncidentKind, role: IncidentRole, level: str | None, title: str, last: Raised, failures: Failures
 ) -> bool:
+    if kind == "native":
+        return False
     if kind != "exception" or role == "cascade":
         return True
     uncaught = level is None and bool(last.frames) and last.frames[0].function in _ENTRIES

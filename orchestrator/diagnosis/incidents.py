@@ -1,16 +1,17 @@
 """Which things went wrong in a launch log, put together from their lines?
 
-An incident is a traceback (logged or raw, with its chained causes), a refusal of the command line, or a
-crash that Python had no say in. Several processes write at once, so each stream is followed by itself.
+An incident is a traceback (logged or raw, with its chained causes), what a program that is not Python's says instead, a
+refusal of the command line, or a crash. Several processes write at once, so each stream is followed by itself.
 """
 
 from __future__ import annotations
 
 import re
 
-from orchestrator.diagnosis import crashes
+from orchestrator.diagnosis import crashes, natives
 from orchestrator.diagnosis.incident import Incident, Raised, incident_of, role_of
 from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.natives import Native
 from orchestrator.diagnosis.tracebacks import FRAME, MESSAGE_BYTES, Traceback
 from orchestrator.engines.log_grammar import Failures, LogGrammar
 
@@ -31,7 +32,7 @@ HEADING_LINES = 16
 def telling(failures: Failures) -> tuple[str, ...]:
     """What a line must fit to begin an incident."""
     opening = (re.escape("Traceback (most recent call last):"), r"\[-h\]", r"\[options\]", ": error: ")
-    return (*opening, *crashes.telling(failures))
+    return (*opening, *natives.telling(), *crashes.telling(failures))
 
 
 Key = tuple[str | None, int | None, str | None]
@@ -44,7 +45,7 @@ class Incidents:
         self._grammar = grammar
         self._failures = grammar.failures
         self._hints = crashes.hints(grammar.failures)
-        self._open: dict[Key, Traceback] = {}
+        self._open: dict[Key, Traceback | Native] = {}
         self._titles: dict[Key, Line] = {}
         self._usage = False
         self._last: Key | None = None
@@ -89,9 +90,9 @@ class Incidents:
                 return self._last
         return line.process, line.pid, line.file if line.level is not None else None
 
-    def _interrupted(self, key: Key, current: Traceback, done: list[Incident]) -> bool:
+    def _interrupted(self, key: Key, current: Traceback | Native, done: list[Incident]) -> bool:
         """Whether an open traceback ends with a line that does not go on with it."""
-        if current.stage == "frames" and current.foreign <= _FOREIGN_LINES:
+        if isinstance(current, Traceback) and current.stage == "frames" and current.foreign <= _FOREIGN_LINES:
             current.foreign += 1
             return False
         self._finish(key, done)
@@ -142,7 +143,7 @@ class Incidents:
         if current is not None:
             self._complete(current, done)
 
-    def _complete(self, current: Traceback, done: list[Incident]) -> None:
+    def _complete(self, current: Traceback | Native, done: list[Incident]) -> None:
         if chain := current.complete():
             title, last, lines = current.title, current.last, current.lines
             done.append(
@@ -170,6 +171,9 @@ class Incidents:
                 line, "", self._failures, "message", "refusal",
                 message=[match[0][:MESSAGE_BYTES]], message_line=line.number, last=line.number, lines=1,
             )  # fmt: skip
+            return None
+        if native := natives.begun_by(line, self._failures):
+            self._open[key] = native
             return None
         if any(hint in text for hint in self._hints) and crashes.is_crash(line, self._failures):
             raised = Raised(None, text.strip(), line.number, role=role_of(text.strip(), self._failures))

@@ -163,7 +163,8 @@ def _names(match: Match, raised: Raised, process: str | None) -> bool:
 
 @lru_cache(maxsize=2048)
 def _called(exception: str, wanted: str) -> bool:
-    return any(fnmatchcase(name, wanted) for name in (exception, exception.rpartition(".")[2]))
+    last = re.split(r"\.|::", exception)[-1]
+    return any(fnmatchcase(name, wanted) for name in (exception, last))
 
 
 @lru_cache(maxsize=2048)

@@ -15,7 +15,8 @@ FRAME = re.compile(
     r'^\s{1,80}(?:\| )?\s{0,80}File "(?P<file>[^"]+)", line (?P<line>\d{1,9})(?:, in (?P<function>.+))?$'
 )
 _EXCEPTION = re.compile(
-    r"^(?P<name>(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Z]\w{0,160}|\w{0,80}(?:error|timeout|exception))(?:\([\w.]{1,80}\))?)(?P<message>: .*|:)?$"
+    r"^(?P<name>(?:(?:[A-Za-z_]\w{0,80}\.){0,12}(?:[A-Z]\w{0,160}|[a-z_]\w{0,40}[A-Z]\w{0,80}|\w{0,80}(?:error|timeout|exception))(?:\([\w.]{1,80}\))?"
+    r"|(?:[A-Za-z_]\w{0,80}::){1,6}\w{1,80}))(?P<message>: .*|:)?$"
 )
 _NOT_EXCEPTION = re.compile(
     r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"

@@ -19,7 +19,6 @@ CRASHED = [
     "Illegal instruction",
     "Aborted (core dumped)",
     "!!!!!!! Segfault encountered !!!!!!!",
-    "terminate called after throwing an instance of 'c10::Error'",
     "Failed: Cuda error /csrc/custom_all_reduce.cuh:368 'invalid argument'",
     "bash: vllm: command not found",
     "ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 8000): address already in use",
