@@ -155,7 +155,7 @@ def _fault(launch: LaunchLog, folded: FoldedIncident, recognised: Recognised, kn
     return Diagnosis(
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
-        finding=_finding(recognised),
+        finding=_finding(recognised, known),
         remedy=_remedy(recognised, known, launch.grammar),
         evidence=_evidence(launch, folded.incident, recognised.raised),
         folded=_folded(launch, folded),
@@ -182,7 +182,7 @@ def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagn
     return Diagnosis(
         verdict="hang",
         root_cause=_caused_by_line(last, launch),
-        finding=_finding(recognised) if recognised else None,
+        finding=_finding(recognised, known) if recognised else None,
         remedy=_remedy(recognised, known, launch.grammar) if recognised else None,
         evidence=_milestone(launch),
     )
@@ -248,14 +248,16 @@ def _caused(raised: Raised, process: str | None) -> RootCause:
     )
 
 
-def _finding(recognised: Recognised) -> Finding:
+def _finding(recognised: Recognised, known: Known) -> Finding:
     patch = recognised.patch
+    tells = patch.tells if recognised.confidence == "likely" else ()
     return Finding(
         patch=patch.id,
         category=patch.category,
         title=patch.title,
         explanation=patch.explanation,
         confidence=recognised.confidence,
+        tells=propose.with_numbers(tells, known),
     )
 
 
@@ -264,9 +266,9 @@ def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy
     ways = propose.ways(recognised.patch, known)
     reckoned = () if ways else _reckoned(recognised.raised.text, known, grammar)
     return Remedy(
-        automatic=bool(ways) and ways[0].automatic,
+        automatic=bool(ways) and ways[0].unasked(recognised.confidence),
         actions=ways[0].actions if ways else (),
-        advice=(*reckoned, *propose.advice(recognised.patch, known)),
+        advice=(*reckoned, *propose.with_numbers(recognised.patch.advice, known)),
         ways=ways,
         known=known,
     )

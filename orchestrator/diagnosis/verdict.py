@@ -31,17 +31,19 @@ class RootCause(Frozen):
 
 
 class Finding(Frozen):
-    """The patch that recognises the root cause."""
+    """The patch that recognises the root cause. `tells`, where it is only likely: which line or command would tell."""
 
     patch: str
     category: Category
     title: str
     explanation: str
     confidence: Confidence
+    tells: tuple[str, ...] = ()
 
 
 class Remedy(Frozen):
-    """The mildest way, and what a person could do. `automatic`: there is a way, and it needs no consent."""
+    """The mildest way, and what a person could do. `automatic`: there is a way, which needs no consent, and where it
+    sets something the finding is certain."""
 
     automatic: bool
     actions: tuple[ProposedAction, ...]

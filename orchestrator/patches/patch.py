@@ -56,7 +56,8 @@ class Patch(Frozen):
     """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
     `window` is where the failure is foreseen before it was seen; `cases` says, for people, where labelled logs of it lie.
-    `cost` is the only way's, where it says none."""
+    `tells` is which line or command would tell whether it is this, where a match is only likely. `cost` is the only
+    way's, where it says none."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str
@@ -68,6 +69,7 @@ class Patch(Frozen):
     window: Windows = ()
     remedy: Ways = ()
     advice: Words = ()
+    tells: Words = ()
     cost: str = ""
     never: Words = ()
     instead_of: Words = ()

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from orchestrator.base.frozen import Frozen
+from orchestrator.patches.wanted import Confidence
 
 
 class ProposedAction(Frozen):
@@ -40,3 +41,12 @@ class ProposedWay(Frozen):
     def automatic(self) -> bool:
         """Whether it may be taken without asking anybody."""
         return not self.consents and all(action.kind != "install" for action in self.actions)
+
+    @property
+    def looks_first(self) -> bool:
+        """Whether all of it changes only what is found wrong on the host: what a dead launch left, files that do not verify."""
+        return all(action.kind in ("cleanup", "redownload") for action in self.actions)
+
+    def unasked(self, confidence: Confidence) -> bool:
+        """Whether it is taken without asking anybody for a finding of this confidence: on a guess nothing is set."""
+        return self.automatic and (confidence == "certain" or self.looks_first)

@@ -37,8 +37,8 @@ def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction,
     return tuple(action for action in then.actions if action.kind == "config") if then is not None else ()
 
 
-def advice(patch: Patch, known: Known) -> tuple[str, ...]:
-    """What a person may do, with the launch's own numbers: `{port}` is that of its command, else the engine's own."""
+def with_numbers(texts: Sequence[str], known: Known) -> tuple[str, ...]:
+    """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own."""
 
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
@@ -46,7 +46,7 @@ def advice(patch: Patch, known: Known) -> tuple[str, ...]:
             number = _engine(known).server.port
         return formula.shown(number) if number is not None else match[0]
 
-    return tuple(TEMPLATE.sub(filled, text) for text in patch.advice)
+    return tuple(TEMPLATE.sub(filled, text) for text in texts)
 
 
 def _engine(known: Known) -> Engine:

@@ -47,7 +47,8 @@ def choose(
     from_outside: bool = False,
 ) -> Decision:
     """The remedy for the failure of that launch: the mildest way of the patch that recognised it which changes
-    something, goes with what is in force, and was not taken before.
+    something, goes with what is in force, and was not taken before. On a finding that is only likely nothing is set: what
+    would be is told, and a person may ask for it.
 
     `downloads` is the command by which files are fetched, where nothing may be fetched now. A launch that was killed
     `from_outside` is launched once more as it is: the next one tells whether that comes again.
@@ -61,6 +62,7 @@ def choose(
     back = applied if applied is not None and not applied.confirmed else None
     advice = "; ".join(diagnosis.remedy.advice)
     reason = "its remedy finds nothing to change here" if patch.remedy or not advice else ""
+    guesses: list[Change] = []
     known = diagnosis.remedy.known.over(of_launch(plan.playbook, survey, plan.version, plan.options))
     for way in propose.ways(patch, known):
         if obstacle := _obstacle(way, patch, survey):
@@ -70,6 +72,9 @@ def choose(
             way, patch, why="finding", evidence=_text(diagnosis), configs=survey.checkpoint.configs
         )
         if not change.changes_something or _was_tried(change, survey):
+            continue
+        if diagnosis.finding.confidence == "likely" and not (way.looks_first or way.consents):
+            guesses.append(change)
             continue
         if change.redownloads and plan.playbook.model.repository is None:
             reason = "files would have to be fetched again, and the playbook names no repository"
@@ -83,6 +88,8 @@ def choose(
     if patch.id in history.tried or applied is not None:
         taken_back = ", so it was taken back" if back else ""
         return Decision(None, f"The same failure came back after {patch.id}{taken_back}", revert=back)
+    if guesses:
+        reason = f"the cause is only likely, so nothing is set unasked: --patch {patch.id} would {guesses[0].action}"
     return Decision(None, reason, advice=advice)
 
 

@@ -39,6 +39,8 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
         certain = "" if diagnosis.finding.confidence == "certain" else " (likely)"
         out += _entry("why", diagnosis.finding.explanation or diagnosis.finding.title)
         out += _entry("patch", f"{diagnosis.finding.patch}{certain}: {diagnosis.finding.title}")
+        for tells in diagnosis.finding.tells:
+            out += _entry("would tell", tells)
     if diagnosis.remedy:
         for action in diagnosis.remedy.actions:
             undoing = "reversible" if action.kind in SETTINGS else "cannot be undone"

@@ -31,7 +31,8 @@ def finding(
     bundle: str | None = None,
     host: str = "",
 ) -> dict[str, Any]:
-    """A failure in words, for the panel and for programs: cause, where, host, why, remedy, cost, ruled_out, bundle.
+    """A failure in words, for the panel and for programs: cause, where, host, why, would_tell, remedy, cost, ruled_out,
+    bundle.
 
     `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
     """
@@ -41,6 +42,7 @@ def finding(
         "where": "",
         "host": host if not (root and root.text == host) else "",
         "why": "",
+        "would_tell": "",
         "remedy": "",
         "cost": "",
         "ruled_out": "",
@@ -56,6 +58,7 @@ def finding(
         likely = "likely: " if diagnosis.finding.confidence == "likely" else ""
         explanation = diagnosis.finding.explanation or diagnosis.finding.title
         words["why"] = likely + " ".join(explanation.split())
+        words["would_tell"] = "; ".join(diagnosis.finding.tells)
     elif decision.pending:
         words["why"] = "not known; it may well not come again, and nothing was changed"
         words["remedy"] = decision.reason
@@ -94,7 +97,7 @@ def panel_lines(words: Mapping[str, Any], diff: str) -> list[StyledLine]:
     if cause := words["cause"]:
         lines += _row("root cause", condensed(cause), "bad") + _right(words["where"])
     lines += _row("host", words.get("host", "")) + _row("why", words["why"])
-    lines += _row("remedy", words["remedy"], "strong")
+    lines += _row("would tell", words.get("would_tell", "")) + _row("remedy", words["remedy"], "strong")
     lines += [[(" " * (INDENT + HEAD), ""), span] for span in _diff_lines(diff)]
     for head in ("cost", "ruled out", "bundle"):
         lines += _row(head, words[head.replace(" ", "_")])

@@ -44,6 +44,7 @@ def test_the_object_that_is_printed() -> None:
             "title": "t",
             "explanation": "e",
             "confidence": "certain",
+            "tells": [],
         },
         "remedy": {"automatic": True, "actions": [{"kind": "cleanup", "name": "shm"}], "advice": ["a"]},
         "evidence": [{"line": 3, "text": "x"}],

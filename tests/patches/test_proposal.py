@@ -39,3 +39,18 @@ def test_what_is_installed_or_needs_a_consent_is_not_done_unasked(
 ) -> None:
     actions = (ProposedAction(**DROP), ProposedAction(kind=kind, name="x"))
     assert ProposedWay(actions=actions, consents=consents).automatic is automatic
+
+
+@pytest.mark.parametrize(
+    ("kind", "confidence", "unasked"),
+    [
+        ("env", "certain", True),
+        ("env", "likely", False),
+        ("config", "likely", False),
+        ("cleanup", "likely", True),
+        ("redownload", "likely", True),
+        ("install", "certain", False),
+    ],
+)
+def test_on_a_guess_only_what_looks_first_is_done_unasked(kind: Any, confidence: Any, unasked: bool) -> None:
+    assert ProposedWay(actions=(ProposedAction(kind=kind, name="x"),)).unasked(confidence) is unasked

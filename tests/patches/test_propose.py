@@ -12,7 +12,7 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedWay
-from orchestrator.patches.propose import advice, edits_then, ways
+from orchestrator.patches.propose import edits_then, ways, with_numbers
 
 
 def proposed(action: dict[str, Any], text: str, arguments: dict[str, str] | None = None) -> bool:
@@ -100,14 +100,14 @@ def test_only_an_option_that_was_given_is_dropped() -> None:
 )
 def test_an_advice_names_the_launchs_own_port(arguments: dict[str, str] | None, said: str) -> None:
     patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "port-in-use")
-    (advised,) = advice(patch, Known(arguments=arguments))
+    (advised,) = with_numbers(patch.advice, Known(arguments=arguments))
     assert said in advised and "{" not in advised
 
 
 def test_other_braces_of_an_advice_stay() -> None:
     given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
-    assert advice(patch, Known()) == patch.advice
+    assert with_numbers(patch.advice, Known()) == patch.advice
 
 
 def way_of(*actions: dict[str, Any], known: Known | None = None, **way: Any) -> ProposedWay | None:

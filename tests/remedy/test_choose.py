@@ -112,6 +112,28 @@ def test_advice_is_told_beside_the_reason() -> None:
     )
 
 
+def test_on_a_cause_that_is_only_likely_nothing_is_set_and_what_a_person_may_ask_for_is_told() -> None:
+    certain = refused()
+    assert certain.finding is not None
+    likely = certain.model_copy(
+        update={"finding": certain.finding.model_copy(update={"confidence": "likely"})}
+    )
+    decision = decide(likely, survey())
+    assert decision.change is None
+    assert decision.reason == (
+        "the cause is only likely, so nothing is set unasked: "
+        "--patch fp8-kv-mla would edit config.json, hf_quant_config.json"
+    )
+
+
+def test_what_looks_first_is_done_on_a_likely_cause_too() -> None:
+    likely = refused()
+    assert likely.finding is not None and likely.remedy is not None
+    bus_error = likely.finding.model_copy(update={"patch": "shm-full", "confidence": "likely"})
+    decision = decide(likely.model_copy(update={"finding": bus_error}), survey())
+    assert decision.change is not None and decision.change.cleanups == ("shm",)
+
+
 def test_a_forbidden_patch_is_named() -> None:
     decision = decide(refused(), survey(), forbidden=("fp8-kv-mla",))
     assert decision.change is None and "--no-patch" in decision.reason
