@@ -1,4 +1,4 @@
-"""What is vLLM's stands in the folder of vLLM: nothing else knows its name, options, variables, files or sentences.
+"""What is an engine's stands in its folder: nothing else knows its name, options, variables, files or sentences.
 
 Comments and docstrings may name it, for evidence; the rehearsal acts it.
 """
@@ -14,7 +14,7 @@ import orchestrator
 from orchestrator.engines import registry
 
 PACKAGE = Path(orchestrator.__file__).parent
-ROOMS = ("engines/vllm/", "rehearsal/")
+ROOMS = ("engines/vllm/", "engines/sglang/", "rehearsal/")
 WORDS = re.compile(
     r"""vllm|sglang|flash_?infer                                                # packages, variables, caches
     |engine_?core|worker_?(?:proc|tp|dp|wrapper)|api_?server|async_?llm|mqengine|raylet|rayworker   # processes and classes

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from orchestrator.diagnosis.carriers.peeled import Peeled
     from orchestrator.diagnosis.live import Live
     from orchestrator.diagnosis.verdict import Diagnosis
-    from orchestrator.engines.protocol import Engine
+    from orchestrator.engines.protocol import ReadEngine
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 
@@ -40,11 +41,16 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
 @click.option(
     "--vllm-version",
     "--vllm",
-    "--engine-version",
-    "engine_version",
+    "usual_version",
     metavar="VERSION",
     callback=values.version,
-    help="if the log does not say",
+    help="if the log is vLLM's and does not say",
+)
+@click.option(
+    "--engine-version",
+    metavar="VERSION",
+    callback=values.version,
+    help="the same, whichever engine wrote it",
 )
 @click.option(
     "--compute-cap",
@@ -70,6 +76,7 @@ def diagnose(
     bundle: bool,
     as_json: bool,
     kind: str | None,
+    usual_version: str | None,
     engine_version: str | None,
     compute_cap: str | None,
     gpus: int | None,
@@ -89,13 +96,17 @@ def diagnose(
     if bundle:
         _require_file(file)
     catalogued = catalogue.load_all(patches)
-    known = Known(version=engine_version, compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
+    context = Known(compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
+
+    def known(writer: ReadEngine) -> Known:
+        return replace(context, version=engine_version or _version_of(writer, usual_version, file))
+
     if follow:
         from orchestrator.diagnosis.live import Live
 
         def live(beginning: bytes) -> tuple[Live, Peeled]:
             writer, layers = _writer(kind, beginning)
-            return Live(known, catalogued, writer.log), Peeled(layers)
+            return Live(known(writer), catalogued, writer.log), Peeled(layers)
 
         diagnosis = _followed(file, live, len(catalogued), as_json)
     else:
@@ -106,7 +117,7 @@ def diagnose(
         diagnosis = engine.diagnose_log(
             peeled.whole(chain([beginning], chunks)),
             grammar=writer.log,
-            known=known,
+            known=known(writer),
             patches=catalogued,
         ).renumbered(peeled.line_of)
         _say(diagnosis, file, len(catalogued), as_json)
@@ -117,7 +128,7 @@ def diagnose(
     sys.exit(EXIT_CODES[diagnosis.verdict])
 
 
-def _writer(kind: str | None, beginning: bytes) -> tuple[Engine, Wrapping]:
+def _writer(kind: str | None, beginning: bytes) -> tuple[ReadEngine, Wrapping]:
     """The engine that wrote a log (the one of that kind, else whose log begins so), and what lies around its lines."""
     from orchestrator.diagnosis import origin
     from orchestrator.diagnosis.carriers import peel
@@ -125,13 +136,25 @@ def _writer(kind: str | None, beginning: bytes) -> tuple[Engine, Wrapping]:
     from orchestrator.engines import registry
 
     kinds = [kind] if kind else sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
-    grammars = [registry.get(each).log for each in kinds]
+    grammars = [registry.read(each).log for each in kinds]
     layers = peel.learn(beginning, grammars)
     grammar = origin.of(bare(beginning, layers), grammars)
-    return registry.get(grammar.kind), layers
+    return registry.read(grammar.kind), layers
 
 
-def _doubt(file: str, beginning: bytes, writer: Engine) -> None:
+def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:
+    """The version that was given of the usual engine, where that one wrote the log: of another it says nothing."""
+    from orchestrator.engines import registry
+    from orchestrator.report.layout import passage
+
+    if usual is None or writer.kind == registry.USUAL:
+        return usual
+    warning = f"warning: {file} is a log of {writer.title}: --vllm-version says nothing of it, --engine-version would"
+    click.echo(passage(warning), err=True)
+    return None
+
+
+def _doubt(file: str, beginning: bytes, writer: ReadEngine) -> None:
     """That nothing failed says little of a file that is no log."""
     from orchestrator.diagnosis import origin
     from orchestrator.report.layout import passage

@@ -16,7 +16,7 @@ from orchestrator.diagnosis.matching import Recognised, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
-from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause
+from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause, Writer
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches import propose
 from orchestrator.patches.known import Known
@@ -55,6 +55,11 @@ def diagnose_log(
 
 def judge(launch: LaunchLog, *, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     """The verdict on a launch."""
+    writer = Writer(kind=launch.grammar.kind, version=launch.startup.version or known.version)
+    return _judged(launch, known, patches).model_copy(update={"engine": writer})
+
+
+def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     if known.served and launch.startup.up_line is None:
         came_up = launch.as_served()
         if came_up is None:

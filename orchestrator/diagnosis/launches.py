@@ -46,6 +46,7 @@ class LaunchLog:
         self._died_at: int | None = None
         self._answering: tuple[object, ...] | None = None
         self._reader = Incidents(grammar)
+        self._unranked = {grammar.processes.alone} - {None}
         self._known: dict[tuple[object, ...], FoldedIncident] = {}
 
     def feed(self, line: Line, among: Collection[str] | None = None) -> list[Incident]:
@@ -105,6 +106,8 @@ class LaunchLog:
             return False
         if self._broken_at and line.number == self._broken_at + 1:
             return False
+        if self.serving and self.startup.ranked and line.process in self._unranked:
+            return False  # where the engine's processes have ranks, one without is none of them
         worn = self.startup.dresses or {line.dress} - {None}
         return not self.serving or line.dress in worn or _of_kernel(line)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
-from orchestrator.diagnosis.lines import cut, read
+from orchestrator.diagnosis.lines import Line, cut, read
 from orchestrator.engines.log_grammar import LogGrammar
 
 LINES = 1000
@@ -13,19 +13,31 @@ LINES = 1000
 
 
 def of(beginning: bytes, grammars: Sequence[LogGrammar]) -> LogGrammar:
-    """The grammar by which most of the first lines have a header or begin a launch; the first one where none tells more."""
+    """The grammar by which most of the first lines are records of its engine; the first one where none tells more."""
     if len(grammars) == 1:
         return grammars[0]
     lines = list(islice(cut([beginning]), LINES))
-    return max(grammars, key=lambda grammar: _own(lines, grammar))
+    return max(grammars, key=lambda grammar: own(lines, grammar))
 
 
 def wrote(beginning: bytes, grammar: LogGrammar) -> bool:
     """Whether any of the first lines is a record of that engine."""
-    return _own(list(islice(cut([beginning]), LINES)), grammar) > 0
+    return own(list(islice(cut([beginning]), LINES)), grammar) > 0
 
 
-def _own(lines: Sequence[bytes], grammar: LogGrammar) -> int:
-    """How many of these are records of that engine."""
-    begins = grammar.start.begins
-    return sum(line.level is not None or bool(begins.match(line.message)) for line in read(lines, grammar))
+def own(lines: Iterable[bytes], grammar: LogGrammar) -> int:
+    """How many of these are records of that engine, or begin a launch of it."""
+    return sum(_shows(line, grammar) for line in read(lines, grammar))
+
+
+def _shows(line: Line, grammar: LogGrammar) -> bool:
+    start = grammar.start
+    if start.begins.match(line.message):
+        return True
+    if line.level is None:
+        return False
+    return (
+        not grammar.records.plain
+        or line.process is not None
+        or start.milestones.search(line.message) is not None
+    )

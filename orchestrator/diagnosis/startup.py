@@ -51,6 +51,7 @@ class StartUp:
         self._kind = grammar.kind
         self._start = grammar.start
         self._children = grammar.processes.children
+        self._alone = grammar.processes.alone
         self._stall = grammar.pulse.stall
         self.phase = Phase("starting")
         self.begun = False
@@ -72,6 +73,8 @@ class StartUp:
         self.reached: dict[str, int] = {}
         self.dresses: set[str | None] = set()
         """What the milestones of this launch came in."""
+        self.ranked = False
+        """Whether one of its engine processes has a name that tells it from others."""
         self._listed = False
         self._up_named = False
 
@@ -166,6 +169,8 @@ class StartUp:
         milestone = self._milestone(text)
         if milestone:
             self.dresses.add(line.dress)
+            child = (line.process or "").startswith(self._children)
+            self.ranked = self.ranked or (child and line.process != self._alone)
             self._advance(str(milestone.lastgroup).replace("_", " "), line)
             self._read(line)
         elif text[:1] in _PROMPTS and (given := self._start.commanded(text)) is not None:

@@ -68,6 +68,13 @@ class Folded(Frozen):
     lines: int = 0
 
 
+class Writer(Frozen):
+    """The engine as whose log it was read: its kind, and the version that the log or its reader says, None where nobody does."""
+
+    kind: str
+    version: str | None = None
+
+
 class Diagnosis(Frozen):
     """A diagnosis; `model_dump(mode="json")` is what `deploy diagnose --json` prints."""
 
@@ -77,6 +84,7 @@ class Diagnosis(Frozen):
     remedy: Remedy | None = None
     evidence: tuple[EvidenceLine, ...] = ()
     folded: Folded = Folded()
+    engine: Writer | None = None
 
     @property
     def answer(self) -> tuple[object, ...]:

@@ -33,11 +33,14 @@ class Head(NamedTuple):
 class Records:
     """How one record of the log is dressed.
 
-    `unglue` parts a raw line into which several processes wrote; it takes no two records for what one of them quotes.
+    `opening` is an expression for the headers with which nobody else begins a line; `plain` where others stamp lines in the
+    same form, so that a header shows the engine only with what follows it. `unglue` parts a raw line into which several processes wrote; it takes no two records for what one of them quotes.
     `goes_on`: a record of several lines has a header on the first alone.
     """
 
     head: Callable[[str], Head]
+    opening: str
+    plain: bool = False
     unglue: Callable[[str], list[str]] = lambda text: [text]
     goes_on: bool = False
 
@@ -47,8 +50,8 @@ class ProcessNames:
     """Who speaks in the log, by how the names begin.
 
     `front` repeats what clients send (lower case); `children` are no server, so none of them says that another launch
-    begins; `speaking` are the engine's own where output has no header. `files`: the source files in which the engine
-    says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
+    begins; `speaking` are the engine's own where output has no header. `alone` is the name of one that has none in the log as
+    long as it is the only one. `files`: the source files in which the engine says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
     """
 
     front: tuple[str, ...]
@@ -56,6 +59,7 @@ class ProcessNames:
     speaking: tuple[str, ...]
     files: re.Pattern[str]
     named: re.Pattern[bytes]
+    alone: str | None = None
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Probes:
     """How its server is asked besides what OpenAI's API says of models and completions: the path that answers 200 once it is
-    up, the counter in /metrics of the tokens that it has made, and the port where it listens unless it is told otherwise."""
+    up, and the counter in /metrics of the tokens that it has made."""
 
     health_path: str
     counter: str
-    port: int
 
 
 @dataclass(frozen=True)
@@ -74,28 +73,43 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Engine:
-    """One kind of engine: the name by which a playbook asks for it, and what is to be known of it.
+class ReadEngine:
+    """One kind of engine whose logs are read, whoever launched it: what a diagnosis and its remedy need to know of it.
 
-    `title` is its name in sentences. `launched` makes its options of what is asked. `key` is the variable that holds the API
-    key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `log_name` is
-    what the log of a launch is called; `grammar` imports how it reads, since most commands read none. `footprint` is what it leaves
+    `title` is its name in sentences, `port` where it listens unless it is told otherwise. `log_name` is what the log of a
+    launch is called; `grammar` imports how it reads, since most commands read none.
+    """
+
+    kind: str
+    title: str
+    arguments: ArgumentRules
+    variables: VariableRules
+    port: int
+    log_name: str
+    grammar: Callable[[], LogGrammar]
+
+    @cached_property
+    def log(self) -> LogGrammar:
+        """How its log reads."""
+        return self.grammar()
+
+
+@dataclass(frozen=True)
+class Engine(ReadEngine):
+    """One kind of engine that is launched: `kind` is the name by which a playbook asks for it.
+
+    `launched` makes its options of what is asked. `key` is the variable that holds the API
+    key its server asks for, `patience` the one in which it has a time limit (seconds) of its own for its start. `footprint` is what it leaves
     on a host. `model` is what it reads out of a checkpoint's config files (with a config.json) as JSON says them, in a version of
     its own: texts by the names of the text model's keys. `kv_cache` answers what a model keeps in its KV cache on one GPU, None
     where that is not known. `parsers` suggests how what a model writes is read: by its type, its name on the Hub and the engine's
     version. `whole_experts` is the option by which each GPU gets some of the experts in full instead of a part of each. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
     """
 
-    kind: str
-    title: str
     package: Package
-    arguments: ArgumentRules
-    variables: VariableRules
     launched: Callable[[Wanted], Options]
     key: str
     server: Probes
-    log_name: str
-    grammar: Callable[[], LogGrammar]
     footprint: Footprint
     cache_type: CacheType = CacheType()
     model: Callable[[Mapping[str, Mapping[str, Any]], str | None], Mapping[str, str]] = (
@@ -107,8 +121,3 @@ class Engine:
     fits_context: Callable[[str], bool] = lambda _version: False
     patience: str | None = None
     distribution: Distribution = Distribution()
-
-    @cached_property
-    def log(self) -> LogGrammar:
-        """How its log reads."""
-        return self.grammar()

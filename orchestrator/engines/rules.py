@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class ArgumentRules:
     code and files are loaded, where something is sent: a person's to choose, a remedy leaves them alone, as it does all that
     is reserved but `adjustable`. `dropped_only` may name a model, a module or an address: a remedy takes it away, and never
     sets it. `by_name` may be a word of the engine's own, or the path of a class. `whole` are options of their own, though
-    they abbreviate a personal one.
+    they abbreviate a personal one. `takes` says whether the engine has an option of that name at all, as far as that is known.
     """
 
     reserved: Mapping[str, str]
@@ -32,6 +32,7 @@ class ArgumentRules:
     dropped_only: tuple[str, ...] = ()
     by_name: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+    takes: Callable[[str], bool] = lambda _name: True
 
     def checked_name(self, name: Any) -> str:
         """The canonical name of an argument that a playbook may hold; ValueError says what to write instead."""
@@ -55,6 +56,8 @@ class ArgumentRules:
         if not name.startswith("--") or not NAME.fullmatch(bare):
             raise ValueError(f"{name[:60]!r} is not an option's long name; allowed: --NAME (--max-num-seqs)")
         head = bare.partition(".")[0].removeprefix("no-")
+        if not self.takes(head):
+            raise ValueError(f"the engine has no option --{head}; allowed: one that it has")
         if head in self.whole:
             return bare
         reserved = [option for option in self.reserved if option not in self.adjustable]

@@ -24,7 +24,7 @@ from orchestrator.patches.wanted import (
 def _phases(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     if checked(info):
         return value
-    engines = map(registry.get, registry.kinds())
+    engines = map(registry.read, registry.kinds())
     phases = dict.fromkeys(phase for engine in engines for phase in engine.log.start.phases)
     for name in value:
         if name not in phases:
@@ -35,7 +35,7 @@ def _phases(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
 def _mendable(value: str, info: ValidationInfo) -> str:
     if checked(info):
         return value
-    settings = dict.fromkeys(name for kind in registry.kinds() for name in registry.get(kind).log.mendable)
+    settings = dict.fromkeys(name for kind in registry.kinds() for name in registry.read(kind).log.mendable)
     if value not in settings:
         raise ValueError(f"{value!r} is no setting that mends a refusal; allowed: {', '.join(settings)}")
     return value

@@ -8,7 +8,7 @@ from typing import Any
 
 from orchestrator.engines import registry
 from orchestrator.engines.command_line import canonical
-from orchestrator.engines.protocol import Engine
+from orchestrator.engines.protocol import ReadEngine
 from orchestrator.patches import config_edits, formula
 from orchestrator.patches.action import TEMPLATE, Action, Way
 from orchestrator.patches.known import Known
@@ -43,15 +43,15 @@ def with_numbers(texts: Sequence[str], known: Known) -> tuple[str, ...]:
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
         if number is None and match[1] == "port":
-            number = _engine(known).server.port
+            number = _engine(known).port
         return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in texts)
 
 
-def _engine(known: Known) -> Engine:
+def _engine(known: Known) -> ReadEngine:
     """Whose options and variables a remedy names here."""
-    return registry.get(known.kind if known.kind in registry.kinds() else registry.USUAL)
+    return registry.read(known.kind if known.kind in registry.kinds() else registry.USUAL)
 
 
 def _way(way: Way, known: Known, number: int) -> ProposedWay | None:
@@ -92,7 +92,7 @@ def _actions(action: Action, known: Known) -> Sequence[ProposedAction] | None:
     return [proposed] if _may_be_taken(proposed, _engine(known)) else None
 
 
-def _may_be_taken(action: ProposedAction, engine: Engine) -> bool:
+def _may_be_taken(action: ProposedAction, engine: ReadEngine) -> bool:
     """Whether a remedy may touch this option or variable of the engine that runs; the patch was read by the rules of the
     usual one, and without what the log says."""
     if action.kind not in ("flag", "env"):

@@ -108,7 +108,9 @@ class EngineSettings(PlaybookPart):
     """The inference server: which versions will do, and the interpreter on the host that has it: one that is named, or that
     of an environment which is installed."""
 
-    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.kinds())})] = registry.USUAL
+    kind: Annotated[str, WithJsonSchema({"type": "string", "enum": list(registry.launched())})] = (
+        registry.USUAL
+    )
     version: str = ">=0.10"
     python: Annotated[str, _matching(r"[\w/~.][^\0\r\n]*", "a path on the host, or a name on its PATH")] = (
         "python3"
@@ -128,8 +130,8 @@ class EngineSettings(PlaybookPart):
     @field_validator("kind")
     @classmethod
     def _is_known(cls, kind: str) -> str:
-        if kind not in registry.kinds():
-            raise ValueError(f"{brief(kind, 60)!r} is wrong; allowed: {', '.join(registry.kinds())}")
+        if kind not in registry.launched():
+            raise ValueError(f"{brief(kind, 60)!r} is wrong; allowed: {', '.join(registry.launched())}")
         return kind
 
     @field_validator("version")

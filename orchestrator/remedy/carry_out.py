@@ -44,7 +44,7 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
                 variable.name: variable.sent for variable in plan.options.environment if not variable.secret
             },
             footprint=job.playbook.kind.footprint,
-            engines=tuple(registry.get(kind).footprint for kind in registry.kinds()),
+            engines=tuple(registry.get(kind).footprint for kind in registry.launched()),
             seconds=GPU_WAIT_SECONDS,
         )
         cleaned = ask(job.host, request, deadline=DEADLINE_SECONDS)

@@ -110,7 +110,7 @@ def condensed(cause: str) -> str:
     if len(cause) <= LONGEST_CAUSE:
         return cause
     for kind in registry.kinds():
-        if brief := registry.get(kind).log.brief(cause):
+        if brief := registry.read(kind).log.brief(cause):
             return brief
     tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1]
     return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"

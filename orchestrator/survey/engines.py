@@ -86,7 +86,7 @@ class EnginesOnHost:
 
 def look(host: Host) -> EnginesOnHost:
     """Two round trips: where are environments with an engine, then how large and how used is each; changes nothing."""
-    names = tuple(name for kind in registry.kinds() for name in registry.get(kind).package.distributions)
+    names = tuple(name for kind in registry.launched() for name in registry.get(kind).package.distributions)
     query = Query("~", package=Package(names, ""))
     facts: tuple[Fact[Any], ...] = (environments.FACT, gpus.FACT, pci.FACT)
     replies = ask(host, ReadFacts(commands=commands(query, facts)), deadline=SECONDS)

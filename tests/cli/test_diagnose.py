@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,6 +19,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.cli.diagnose import diagnose
 from tests.diagnosis.labels import log as log_of
 from tests.diagnosis.labels import named
+from tests.diagnosis.test_sglang import DIES, START
 
 
 def run(*args: str, stdin: bytes | None = None) -> Result:
@@ -159,3 +162,44 @@ def test_that_nothing_failed_is_doubted_of_what_is_no_log(tmp_path: Path) -> Non
     assert told.exit_code == 0
     assert "is it the log?" in " ".join(told.stderr.split())
     assert run(str(named("hang-after-nccl-version").path), "--idle-seconds", "90").stderr == ""
+
+
+@pytest.mark.parametrize("options", [(), ("--engine", "sglang"), ("--follow",)])
+def test_a_log_of_another_engine_is_diagnosed_by_itself(tmp_path: Path, options: tuple[str, ...]) -> None:
+    log = START + DIES
+    (tmp_path / "x.log").write_bytes(log)
+    file = "-" if "--follow" in options else str(tmp_path / "x.log")
+    with patch.object(log_file, "follow", lambda file: iter([(b"", 1.0), (log, 0.0)])):
+        left = CliRunner().invoke(diagnose, [file, "--json", *options])
+    root = json.loads(left.stdout)["root_cause"]
+    assert (root["process"], root["exception"]) == ("TP1", "RuntimeError")
+    assert "Not enough memory" in root["text"]
+
+
+def test_a_bundle_names_the_log_as_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "x.log").write_bytes(START + DIES)
+    left = CliRunner().invoke(diagnose, ["x.log", "--bundle"])
+    (bundle,) = re.findall(r"bundle  (.+)", left.output)
+    with tarfile.open(bundle) as packed:
+        assert [name.rpartition("/")[2] for name in packed.getnames() if name.endswith(".log")] == [
+            "sglang.log"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("options", "version", "warned"),
+    [
+        (("--vllm-version", "0.16.0"), None, True),
+        (("--engine-version", "0.5.9"), "0.5.9", False),
+        ((), None, False),
+    ],
+)
+def test_a_version_of_vllm_says_nothing_of_another_engines_log(
+    tmp_path: Path, options: tuple[str, ...], version: str | None, warned: bool
+) -> None:
+    (tmp_path / "x.log").write_bytes(START + DIES)
+    left = run(str(tmp_path / "x.log"), "--json", *options)
+    assert json.loads(left.stdout)["engine"] == {"kind": "sglang", "version": version}
+    assert ("is a log of SGLang" in " ".join(left.stderr.split())) is warned

@@ -103,7 +103,7 @@ def test_a_name_that_no_host_can_have(host: str, capsys: pytest.CaptureFixture[s
 def test_an_engine_that_is_none(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", "/dev/null", f"--engine={kind}"]) == 2
     said = capsys.readouterr().err
-    assert "--engine" in said and "allowed: vllm" in said and "Traceback" not in said
+    assert "--engine" in said and "allowed: sglang, vllm" in said and "Traceback" not in said
 
 
 @pytest.mark.parametrize(

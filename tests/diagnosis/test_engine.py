@@ -54,7 +54,7 @@ def kinds(found: Diagnosis) -> list[tuple[str, str | None]]:
 
 def test_the_contract() -> None:
     found = said(log("mla-fp8kv-kimi-k25-tp8")).model_dump(mode="json")
-    assert list(found) == ["verdict", "root_cause", "finding", "remedy", "evidence", "folded"]
+    assert list(found) == ["verdict", "root_cause", "finding", "remedy", "evidence", "folded", "engine"]
     assert found["verdict"] == "fault"
     assert found["root_cause"]["text"].startswith(
         "ValueError: No valid attention backend found for cuda with Attention"
@@ -87,7 +87,7 @@ def test_the_contract() -> None:
 def test_an_empty_log_is_a_launch_that_is_starting() -> None:
     assert said([]).model_dump(mode="json") == {
         "verdict": "starting", "root_cause": None, "finding": None, "remedy": None, "evidence": [],
-        "folded": {"processes": [], "lines": 0},
+        "folded": {"processes": [], "lines": 0}, "engine": {"kind": "vllm", "version": None},
     }  # fmt: skip
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from orchestrator.diagnosis import origin
 from orchestrator.engines.log_grammar import LogGrammar
+from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.labels import CASES, expected
 from tests.diagnosis.labels import log as log_of
-from tests.diagnosis.test_second_grammar import DIES, SERVES, START
-from tests.engines.second.sglang.log import SGLANG
+from tests.diagnosis.test_sglang import DIES, SERVES, START
 
 BOTH = (GRAMMAR, SGLANG)
 ECHOED = b"+ python -m something\nnohup: ignoring input\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause
+from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause, Writer
 from orchestrator.patches.known import Known
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 
@@ -28,6 +28,7 @@ def test_the_object_that_is_printed() -> None:
         update={
             "evidence": (EvidenceLine(line=3, text="x"),),
             "folded": Folded(processes=("Worker_TP0",), lines=4),
+            "engine": Writer(kind="vllm", version="0.16.0"),
         }
     )
     assert whole.model_dump(mode="json") == {
@@ -49,11 +50,12 @@ def test_the_object_that_is_printed() -> None:
         "remedy": {"automatic": True, "actions": [{"kind": "cleanup", "name": "shm"}], "advice": ["a"]},
         "evidence": [{"line": 3, "text": "x"}],
         "folded": {"processes": ["Worker_TP0"], "lines": 4},
+        "engine": {"kind": "vllm", "version": "0.16.0"},
     }
     nothing = Diagnosis(verdict="starting").model_dump(mode="json")
     assert nothing == {
         "verdict": "starting", "root_cause": None, "finding": None, "remedy": None, "evidence": [],
-        "folded": {"processes": [], "lines": 0},
+        "folded": {"processes": [], "lines": 0}, "engine": None,
     }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ ONE = Footprint(
 
 
 def test_it_comes_through_json_as_it_was() -> None:
-    for footprint in (ONE, *(registry.get(kind).footprint for kind in registry.kinds())):
+    for footprint in (ONE, *(registry.get(kind).footprint for kind in registry.launched())):
         assert Footprint.of(json.loads(json.dumps(asdict(footprint)))) == footprint
 
 

@@ -188,3 +188,25 @@ def test_once_an_option_is_gone_the_files_are_edited_that_it_hid() -> None:
     assert [action.path for action in edits_then(patch, 1, known)] == ["/odd"]
     assert edits_then(patch, 1, replace(known, arguments={"x": "1"})) == ()
     assert edits_then(patch, 0, known) == ()
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "taken"),
+    [
+        ({"kind": "flag", "name": "--model-path", "op": "set", "value": "x"}, "vllm", True),
+        ({"kind": "flag", "name": "--model-path", "op": "set", "value": "x"}, "sglang", False),
+        ({"kind": "flag", "name": "--model-path", "op": "remove"}, "sglang", False),
+        ({"kind": "flag", "name": "--mem-fraction-static", "op": "set", "value": "0.9"}, "sglang", True),
+        ({"kind": "env", "name": "NCCL_P2P_DISABLE", "op": "set", "value": "1"}, "sglang", True),
+        ({"kind": "env", "name": "{what}", "op": "remove"}, "sglang", True),
+        ({"kind": "env", "name": "{what}", "op": "remove"}, "vllm", False),
+    ],
+)
+def test_a_remedy_touches_what_the_engine_that_runs_lets_it(
+    action: dict[str, str], kind: str, taken: bool
+) -> None:
+    match = {"text": "a", "pattern": "(?P<what>SGLANG_[A-Z]{1,9})"}
+    read = Patch.model_validate(
+        {"id": "p", "title": "t", "category": "other", "match": [match], "remedy": [action], "cost": "none"}
+    )
+    assert bool(ways(read, Known(kind=kind, groups={"what": "SGLANG_X"}))) is taken

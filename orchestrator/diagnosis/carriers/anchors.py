@@ -5,15 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from orchestrator.diagnosis.lines import Line, parse_all
 from orchestrator.engines.log_grammar import LogGrammar
 
-_HEADER = (
-    r"\([A-Za-z]\w{0,60}(?: \w{1,20}=\d{1,6}){0,3} pid=\d{1,10}[^()]{0,160}\) "
-    r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
-)
-"""Headers that are read: a process and its pid, a level and a time."""
 _OPENING = (
     r"Traceback \(most recent call last\):"
     r"|(?:INFO|WARNING|ERROR): {4,6}(?=[A-Z])"
@@ -26,8 +22,6 @@ _OPENING = (
     r"|Loading [a-z]{1,20} checkpoint "
 )
 _FRAME = re.compile(r' {2,}File "[^"]{1,400}", line \d')
-_START = re.compile(r"(?<![\w.])(?:" + _HEADER + "|" + _OPENING + ")")
-_OWN = re.compile(r"(?<![\w.])(?:" + _HEADER + ")")
 _TRACEBACK = "Traceback (most recent call last):"
 _LOOKED_AT = 600
 """Signs of a line: what carries it stands before."""
@@ -49,20 +43,38 @@ class Placed:
         return behind > self.clear or (behind > 1 and behind == self.clear)
 
 
-def start(text: str) -> int:
-    """Where the engine's text begins in a line, -1 where nothing shows it."""
-    opening = _START.search(text, 0, _LOOKED_AT)
-    return opening.start() if opening else -1
+@dataclass(frozen=True)
+class Anchors:
+    """The beginnings of one engine's lines: by its `own` headers alone, or by `any` sign of what it runs on as well."""
+
+    own: re.Pattern[str]
+    any: re.Pattern[str]
+
+    def start(self, text: str) -> int:
+        """Where the engine's text begins in a line, -1 where nothing shows it."""
+        opening = self.any.search(text, 0, _LOOKED_AT)
+        return opening.start() if opening else -1
+
+    def begins(self, text: str) -> bool:
+        """Whether a line begins as one of an engine, or of a traceback, does."""
+        return self.any.match(text) is not None or _FRAME.match(text) is not None
+
+    def opens(self, text: str) -> bool:
+        """The same where a line may be the rest of one that was broken inside a word: an exception's name shows nothing."""
+        return (
+            self.own.match(text) is not None or text.startswith(_TRACEBACK) or _FRAME.match(text) is not None
+        )
 
 
-def begins(text: str) -> bool:
-    """Whether a line begins as one of an engine, or of a traceback, does."""
-    return _START.match(text) is not None or _FRAME.match(text) is not None
+def of(grammar: LogGrammar) -> Anchors:
+    """The beginnings of the lines of that engine."""
+    return _of(grammar.records.opening)
 
 
-def opens(text: str) -> bool:
-    """The same where a line may be the rest of one that was broken inside a word: an exception's name shows nothing."""
-    return _OWN.match(text) is not None or text.startswith(_TRACEBACK) or _FRAME.match(text) is not None
+@lru_cache(maxsize=8)
+def _of(header: str) -> Anchors:
+    before = r"(?<![\w.])"
+    return Anchors(re.compile(f"{before}(?:{header})"), re.compile(f"{before}(?:{header}|{_OPENING})"))
 
 
 def placed(lines: Sequence[str], grammar: LogGrammar) -> Placed:
@@ -70,13 +82,14 @@ def placed(lines: Sequence[str], grammar: LogGrammar) -> Placed:
     inside: list[tuple[int, int]] = []
     prefixed: list[tuple[int, int]] = []
     clear = 0
+    known = of(grammar)
     for number, text in enumerate(lines):
-        opening = _START.search(text, 0, _LOOKED_AT)
+        opening = known.any.search(text, 0, _LOOKED_AT)
         if opening is None:
             clear += grammar.records.head(text).level is not None
             continue
         records = parse_all(text.encode(), 1, grammar)
-        if opening.start() and _left_inside(records):
+        if opening.start() and _left_inside(records, known):
             inside.append((number, opening.start()))
         elif opening.start() and _is_prefixed(text[: opening.start()], records):
             prefixed.append((number, opening.start()))
@@ -92,15 +105,15 @@ def _is_prefixed(before: str, records: Sequence[Line]) -> bool:
     return records[-1].dress is None or (dress is not None and bool(last) and last[0] in dress.split())
 
 
-def _left_inside(records: Sequence[Line]) -> bool:
+def _left_inside(records: Sequence[Line], known: Anchors) -> bool:
     """Whether something of an engine is left inside of a message.
 
     A record of the engine's own may quote what it likes; one that a foreign header was taken for has the engine's
     header in it.
     """
     for record in records:
-        opening = _START.search(record.message, 0, _LOOKED_AT)
-        own = _OWN.search(record.message, 0, _LOOKED_AT)
+        opening = known.any.search(record.message, 0, _LOOKED_AT)
+        own = known.own.search(record.message, 0, _LOOKED_AT)
         if own or (opening is not None and opening.start() and record.level is None):
             return True
     return False

@@ -25,13 +25,14 @@ class Fences:
             yield Numbered(number, text if inside and not fence else "")
 
 
-def learn(lines: Sequence[str], _grammar: LogGrammar) -> Fences | None:
+def learn(lines: Sequence[str], grammar: LogGrammar) -> Fences | None:
     """Whether all that shows an engine stands between fences."""
     inside, fenced = False, 0
+    known = anchors.of(grammar)
     for text in lines:
         if _FENCE.match(text):
             inside = not inside
-        elif anchors.start(text) >= 0:
+        elif known.start(text) >= 0:
             if not inside:
                 return None
             fenced += 1

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from orchestrator.diagnosis.carriers import anchors
+from orchestrator.diagnosis.carriers.anchors import Anchors
 from orchestrator.diagnosis.carriers.layer import Numbered
 from orchestrator.diagnosis.lines import LONGEST
 from orchestrator.engines.log_grammar import LogGrammar
@@ -22,12 +23,17 @@ class Unfolded:
     """Joins a line with the next one where that one's first word had no room any more on `width` signs."""
 
     width: int
+    known: Anchors
 
     def peel(self, lines: Iterable[Numbered]) -> Iterator[Numbered]:
         held: Numbered | None = None
         last = ""
         for line in lines:
-            if held and _may_go_on(held.text, line.text) and _had_no_room(last, line.text, self.width):
+            if (
+                held
+                and _may_go_on(held.text, line.text, self.known)
+                and _had_no_room(last, line.text, self.width)
+            ):
                 joined = held.text + self._between(last, line.text) + line.text
                 held = Numbered(held.number, joined[:LONGEST])
             else:
@@ -45,22 +51,23 @@ class Unfolded:
         return "" if broken or text.endswith(" ") else " "
 
 
-def learn(lines: Sequence[str], _grammar: LogGrammar) -> Unfolded | None:
+def learn(lines: Sequence[str], grammar: LogGrammar) -> Unfolded | None:
     """The width at which lines were folded: whatever begins no line of its own had no room on the one above."""
     width = max((len(text.rstrip()) for text in lines), default=0)
     if width not in _WIDTHS:
         return None
-    rests = [(text, following) for text, following in pairwise(lines) if text and _may_go_on(text, following)]
+    known = anchors.of(grammar)
+    rests = [pair for pair in pairwise(lines) if pair[0] and _may_go_on(*pair, known)]
     short = [pair for pair in rests if len(pair[0].rstrip()) < width]
     full = sum(len(text) == width for text in lines)  # a screen breaks all of them at its width
     folded = sum(_had_no_room(text, following, width) for text, following in short)
     enough = folded >= max(_LEAST, _LEAST_SHARE * len(short)) and folded > full
-    return Unfolded(width) if enough else None
+    return Unfolded(width, known) if enough else None
 
 
-def _may_go_on(text: str, following: str) -> bool:
+def _may_go_on(text: str, following: str, known: Anchors) -> bool:
     """Whether a line may be the rest of another: what stands before every line stands before no rest."""
-    if not following or following[0].isspace() or anchors.begins(following):
+    if not following or following[0].isspace() or known.begins(following):
         return False
     return following[:_ALIKE] != text[:_ALIKE]
 

@@ -56,10 +56,10 @@ def _of_page(text: str) -> str:
     return html.unescape(_TAGS.sub("", text))
 
 
-def escapes(lines: Sequence[str], _grammar: LogGrammar) -> Respelt | None:
+def escapes(lines: Sequence[str], grammar: LogGrammar) -> Respelt | None:
     """A whole log in one line, its line feeds spelt out."""
     parts = [part for text in lines for part in _LINE_FEED.split(text)[1:]]
-    return Respelt(_in_lines) if sum(map(anchors.begins, parts)) >= _LEAST else None
+    return Respelt(_in_lines) if sum(map(anchors.of(grammar).begins, parts)) >= _LEAST else None
 
 
 def _in_lines(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from orchestrator.diagnosis import origin
 from orchestrator.diagnosis.carriers import anchors, fences, folded, markup, prefix, tails, values, wrapped
 from orchestrator.diagnosis.carriers.layer import Layer, Numbered
 from orchestrator.diagnosis.lines import cut, without_colours
@@ -54,11 +55,20 @@ def learn(beginning: bytes, grammars: Sequence[LogGrammar]) -> Wrapping:
     whole = beginning[: beginning.rfind(b"\n") + 1] or beginning
     lines = list(islice(numbered(cut([whole], LONGEST)), LINES))
     learned = [_learned(lines, grammar) for grammar in grammars]
-    return max(learned, key=lambda pair: pair[1])[0]
+    if not any(wrapping.around for wrapping in learned):
+        return learned[0]
+    pairs = zip(learned, grammars, strict=True)
+    return max(pairs, key=lambda pair: _brought_to_light(lines, *pair))[0]
 
 
-def _learned(lines: Sequence[Numbered], grammar: LogGrammar) -> tuple[Wrapping, int]:
-    """What is learned by the beginnings of one engine's lines, and how many of them it brings to light."""
+def _brought_to_light(lines: Sequence[Numbered], wrapping: Wrapping, grammar: LogGrammar) -> tuple[int, int]:
+    """How many of an engine's records, and of its other beginnings, there are without what was learned."""
+    bare = [text for _, text in wrapping.peel(lines)]
+    return origin.own(map(str.encode, bare), grammar), anchors.placed(bare, grammar).clear
+
+
+def _learned(lines: Sequence[Numbered], grammar: LogGrammar) -> Wrapping:
+    """What is learned by the beginnings of one engine's lines."""
     layers: list[Layer] = []
     for _ in range(_MOST):
         texts = [text for _, text in lines]
@@ -69,7 +79,7 @@ def _learned(lines: Sequence[Numbered], grammar: LogGrammar) -> tuple[Wrapping, 
             break
         layers.append(layer)
         lines = list(layer.peel(lines))
-    return Wrapping(tuple(layers)), anchors.placed([text for _, text in lines], grammar).clear
+    return Wrapping(tuple(layers))
 
 
 def _first(kinds: Sequence[Learner], texts: Sequence[str], grammar: LogGrammar) -> Layer | None:

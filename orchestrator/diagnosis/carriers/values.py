@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.diagnosis.carriers import anchors
+from orchestrator.diagnosis.carriers.anchors import Anchors
 from orchestrator.diagnosis.carriers.layer import Numbered
 from orchestrator.engines.log_grammar import LogGrammar
 
@@ -44,22 +45,23 @@ class Values:
                 yield Numbered(number, each)
 
 
-def learn(lines: Sequence[str], _grammar: LogGrammar) -> Values | None:
+def learn(lines: Sequence[str], grammar: LogGrammar) -> Values | None:
     """Where in the records of a log the engine's lines are; None where its lines are no records of anybody else."""
     written = [text for text in lines if text.strip()]
     if not written:
         return None
     readers = (_of_json, _of_pairs, _of_literal, *((_of_row,) if _is_table(written) else ()), _of_quotations)
-    return next((values for read in readers if (values := _learned(written, read))), None)
+    known = anchors.of(grammar)
+    return next((values for read in readers if (values := _learned(written, read, known))), None)
 
 
-def _learned(written: Sequence[str], read: Reader) -> Values | None:
+def _learned(written: Sequence[str], read: Reader, known: Anchors) -> Values | None:
     paths: Counter[FieldPath] = Counter()
     records = 0
     for text in written:
         values = list(read(text))
         records += bool(values)
-        paths.update(path for path, value in values if anchors.start(value) >= 0)
+        paths.update(path for path, value in values if known.start(value) >= 0)
     if not paths or records < _LEAST_SHARE * len(written):
         return None
     return Values(read, paths.most_common(1)[0][0])

@@ -10,11 +10,11 @@ from orchestrator.diagnosis.carriers import peel
 from orchestrator.diagnosis.carriers.peeled import Peeled
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.carriers.forms import FORMS
 from tests.diagnosis.labels import CASES, Case, expected, known_of, log
 from tests.diagnosis.test_cases import PATCHES
-from tests.engines.second.sglang.log import SGLANG
 
 BOTH = (GRAMMAR, SGLANG)
 EACH = 2

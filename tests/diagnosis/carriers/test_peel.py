@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.diagnosis.carriers import peel
 from orchestrator.diagnosis.carriers.peeled import Peeled
+from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from tests.diagnosis.test_second_grammar import DIES
-from tests.engines.second.sglang.log import SGLANG
+from tests.diagnosis.test_sglang import DIES
 
 LOG = [
     "(APIServer pid=7) INFO 02-20 21:35:01 [api_server.py:9] vLLM API server version 0.16.0",

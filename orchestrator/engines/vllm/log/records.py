@@ -17,6 +17,11 @@ _LEVEL_FIRST = re.compile(rf"(?:{_LEVELS})[: ]")
 _HEADER = re.compile(
     rf"(?P<level>{_LEVELS}) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?(?P<file>[^\]\[\s:]+:\d+)\] ?"
 )
+_OPENING = (
+    r"\([A-Za-z]\w{0,60}(?: \w{1,20}=\d{1,6}){0,3} pid=\d{1,10}[^()]{0,160}\) "
+    rf"|(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d "
+)
+"""A process and its pid, a level and a time."""
 _OWN_PREFIX = re.compile(
     rf"(?!(?:{_LEVELS}):)[^\s'\"][^'\"]{{0,78}}? (?=(?:{_LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d \[)"
 )
@@ -80,4 +85,4 @@ def _may_break_off(record: str) -> bool:
     return not headed or _OF_ENGINE.match(record) is not None
 
 
-RECORDS = Records(head, unglue)
+RECORDS = Records(head, _OPENING, unglue=unglue)

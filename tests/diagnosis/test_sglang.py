@@ -1,4 +1,4 @@
-"""Another engine's log is read by the same code: SGLang's, whose records look otherwise in every respect."""
+"""SGLang's log is read by the same code, though its records look otherwise in every respect."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
-from tests.engines.second.sglang.log import SGLANG
 
 START = b"""\
-[2026-11-20 10:00:00] server_args={'model_path': '/srv/models/x', 'tp_size': 2, 'kv_cache_dtype': 'fp8_e4m3', 'port': 30000}
+[2026-11-20 10:00:00] server_args={'model_path': '/srv/models/x', 'tp_size': 2, 'mem_fraction_static': 0.87, 'port': 30000}
 [2026-11-20 10:00:05 TP0] Init torch distributed begin.
 [2026-11-20 10:00:05 TP1] Init torch distributed begin.
 [2026-11-20 10:00:09 TP0] Load weight begin. avail mem=138.90 GB
@@ -77,7 +77,8 @@ def found(log: bytes, **known: object) -> Diagnosis:
 def test_a_start_passes_its_own_phases() -> None:
     startup = StartUp(SGLANG)
     phases = [startup.phase, *map(startup.feed, read((START + SERVES).splitlines(), SGLANG))]
-    assert list(dict.fromkeys(phase.name for phase in phases)) == list(SGLANG.start.phases)
+    passed = [name for name in SGLANG.start.phases if name != "downloading"]
+    assert list(dict.fromkeys(phase.name for phase in phases)) == passed
     assert Phase("loading weights", 1, 4, 6, 5) in phases
     assert (startup.gpus, startup.kv_tokens) == (2, 136192)
     assert found(START + SERVES).verdict == "healthy"
@@ -92,7 +93,7 @@ def test_the_root_cause_of_a_failure_is_what_a_rank_said_first() -> None:
     assert cause.text == "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."
     assert (cause.line, cause.process, cause.exception) == (12, "TP1", "RuntimeError")
     assert diagnosis.folded.processes == ("TP0",)
-    assert [each.text for each in diagnosis.evidence] == [cause.text, "kv_cache_dtype=fp8_e4m3"]
+    assert [each.text for each in diagnosis.evidence] == [cause.text, "mem_fraction_static=0.87"]
 
 
 def test_a_wrapper_or_a_death_alone_is_told_as_such() -> None:
@@ -114,12 +115,36 @@ def test_an_engine_that_dies_while_it_serves_says_so_itself() -> None:
     assert found(START + SERVES + DIES).verdict == "fault"
 
 
+ALONE = START.replace(b"'tp_size': 2", b"'tp_size': 1").replace(b" TP0]", b"]").replace(b" TP1]", b"]")
+
+
+def test_a_single_scheduler_has_no_rank_and_is_believed_all_the_same() -> None:
+    serves, dies = SERVES.replace(b" TP0]", b"]"), DIES.replace(b" TP1]", b"]").replace(b" TP0]", b"]")
+    died = found(ALONE + serves + dies)
+    assert died.root_cause is not None and died.root_cause.process == "scheduler"
+    assert "Not enough memory" in died.root_cause.text
+    killed = (
+        b"[2026-11-20 11:00:00] Subprocess scheduler_0 (pid=4712) crashed with exit code -9. Triggering SIGQUIT for cleanup...\n"
+        b"[2026-11-20 11:00:00] SIGQUIT received. signum=None, frame=None. It usually means one child failed.\n"
+    )
+    gone = found(ALONE + serves + killed)
+    assert gone.verdict == "unknown_fault"
+    assert gone.root_cause is not None and "crashed with exit code -9" in gone.root_cause.text
+
+
+def test_a_stamp_of_the_same_form_is_no_header() -> None:
+    stamped = b"".join(
+        b"[2026-11-20 10:00:00] " + line for line in (START + DIES).splitlines(keepends=True)[:13]
+    )
+    assert [line.process for line in read(stamped.splitlines(), SGLANG)][1:3] == ["TP0", "TP1"]
+
+
 def test_another_start_leaves_the_failure_behind() -> None:
     assert found(START + DIES + START).verdict == "starting"
     assert found(START + SERVES + START).verdict == "starting"
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(500, "starting"), (700, "hang")])
+@pytest.mark.parametrize(("seconds", "verdict"), [(800, "starting"), (1000, "hang")])
 def test_silence_is_a_hang(seconds: float, verdict: str) -> None:
     assert found(START, idle_seconds=seconds).verdict == verdict
 

@@ -1,10 +1,10 @@
-"""What is SGLang, as an engine among others?"""
+"""What is a second engine that is launched? Its log is SGLang's."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.engines import pytorch
@@ -12,10 +12,10 @@ from orchestrator.engines.consents import ConsentRules
 from orchestrator.engines.module_options import ModuleOptions
 from orchestrator.engines.protocol import Engine, Probes
 from orchestrator.engines.rules import ArgumentRules, VariableRules
+from orchestrator.engines.sglang.log.grammar import GRAMMAR
 from orchestrator.engines.sizing import Overhead
 from orchestrator.facts.source import Package
 from orchestrator.on_host.footprint import Footprint
-from tests.engines.second.sglang.log import SGLANG
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,17 @@ class SglangOptions(ModuleOptions):
 
 
 ENGINE = Engine(
-    kind="sglang",
+    kind="second",
     title="SGLang",
     package=Package(("sglang",), "sglang"),
     arguments=ArgumentRules(reserved={"model-path": "set model.repository and checkpoint.folder instead"}),
     variables=VariableRules(own=re.compile(r"(?:SGLANG|NCCL|TORCH)_\w+"), dropped_only=re.compile(r"(?!)")),
     launched=SglangOptions.of,
     key="SGLANG_API_KEY",
-    server=Probes("/ready", "sglang:generation_tokens_total", 30000),
-    log_name="sglang.log",
-    grammar=lambda: SGLANG,
+    server=Probes("/ready", "sglang:generation_tokens_total"),
+    port=30000,
+    log_name="second.log",
+    grammar=lambda: replace(GRAMMAR, kind="second"),
     footprint=Footprint(
         called=r"\bsglang\.launch_server\b|^sglang::",
         mapped="/sglang/",

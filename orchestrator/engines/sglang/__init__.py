@@ -1,0 +1,1 @@
+"""SGLang: how its logs read, and which options a remedy may name."""

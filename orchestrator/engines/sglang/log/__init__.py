@@ -1,0 +1,1 @@
+"""How does a log of SGLang read, from 0.4 to 0.5.23?"""

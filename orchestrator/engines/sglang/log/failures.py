@@ -1,0 +1,36 @@
+"""What does SGLang (0.4 to 0.5.23) say when something goes wrong?"""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.engines.log_grammar import Failures
+
+_SPEAKERS = r"(?:Scheduler|TpModelWorker\w*|DetokenizerManager|TokenizerManager|DataParallelController|Multi\w{1,40}Router)"
+
+FAILURES = Failures(
+    wrappers=re.compile(
+        r"Rank \d{1,5} scheduler (?:is dead|died)|Initialization failed\. Please see the error messages above"
+        r"|It usually means (?:the|one) child failed|res=<Response \[5\d\d\]>|Server process terminated unexpectedly"
+    ),
+    titles=re.compile(rf"{_SPEAKERS} hit an exception|Initialization failed\. "),
+    fatal_titles=re.compile(rf"{_SPEAKERS} hit an exception|Initialization failed\. "),
+    asides=re.compile(r"Capturing batches|Capturing num tokens|Loading |Multi-thread loading|\[Gloo\] "),
+    programs=("sglang", "launch_server"),
+    crashes=re.compile(
+        r"No module named '?sglang'?$|^(?:\w{1,40} )?[Ww]atchdog timeout \((?!.{0,80}soft=True)"
+    ),
+    deaths=re.compile(
+        r"^(?:Received sigquit from a child process|SIGQUIT received\.|Rank \d{1,5} scheduler (?:is dead|died)"
+        r"|Subprocess \S{1,80} \(pid=\d{1,10}\) crashed with|Scheduler or DataParallelController \d{1,10} terminated with)"
+    ),
+    crash_hints=(
+        "No module",
+        "atchdog timeout",
+        "sigquit",
+        "SIGQUIT",
+        "scheduler ",
+        "crashed with",
+        "terminated with",
+    ),
+)
