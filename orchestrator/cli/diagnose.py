@@ -181,18 +181,26 @@ def _followed(
     """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said. `begun` is what
     reads a log that begins so."""
     from orchestrator.base import log_file
+    from orchestrator.diagnosis.live import WRITTEN_SECONDS
 
+    idle = 0.0
     (live, peeled), empty = begun(b""), True
     shown = diagnosis = live.now(0.0)
+
+    def look(idle: float) -> None:
+        nonlocal shown, diagnosis
+        diagnosis = live.now(idle).renumbered(peeled.line_of)
+        if diagnosis.answer != shown.answer:
+            shown = diagnosis
+            _say(diagnosis, file, known, as_json)
+
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
             if chunk and empty:
                 (live, peeled), empty = begun(chunk), False
             live.feed(peeled.feed(chunk))
-            diagnosis = live.now(idle).renumbered(peeled.line_of)
-            if diagnosis.answer != shown.answer:
-                shown = diagnosis
-                _say(diagnosis, file, known, as_json)
+            look(idle)
+        look(max(idle, WRITTEN_SECONDS))
     return diagnosis
 
 

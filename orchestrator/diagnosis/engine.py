@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from orchestrator.diagnosis import cut_off
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
@@ -148,9 +149,11 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
     if recognised is not None:
         return _fault(launch, root, recognised, known)
     raised = incident.root
+    missing = incident.role == "cascade" and _quoted(raised, launch.grammar) is None
     return Diagnosis(
         verdict="unknown_fault",
-        root_cause=_caused(raised, incident.process),
+        root_cause=_caused(raised, incident.process, missing=missing),
+        remedy=Remedy(advice=(cut_off.to_fetch(incident, launch.grammar),)) if missing else None,
         evidence=_evidence(launch, incident, raised),
         folded=_folded(launch, root),
     )
@@ -217,18 +220,22 @@ def _by_quotation(
     incident: Incident, launch: LaunchLog, known: Known, patches: Sequence[Patch]
 ) -> Recognised | None:
     """Where only the wrapper of a worker's failure is left, the words of the worker that it quotes."""
-    quotation = launch.grammar.failures.quotation
-    if incident.role != "cascade" or quotation is None:
+    words = _quoted(incident.root, launch.grammar)
+    if incident.role != "cascade" or words is None:
         return None
-    if not (match := quotation.search(incident.root.text)):
-        return None
-    quoted = Raised(None, match["text"], incident.root.line)
+    quoted = Raised(None, words, incident.root.line)
     anonymous = tuple(
         patch.model_copy(update={"match": tuple(_without_name(match) for match in patch.match)})
         for patch in patches
     )
     recognised = recognise(anonymous, replace(incident, chain=(quoted,)), launch, known)
     return replace(recognised, confidence="likely") if recognised else None
+
+
+def _quoted(wrapper: Raised, grammar: LogGrammar) -> str | None:
+    quotation = grammar.failures.quotation
+    match = quotation.search(wrapper.text) if quotation else None
+    return match["text"] if match else None
 
 
 def _without_name(match: Any) -> Any:
@@ -243,13 +250,14 @@ def _short(exception: str | None) -> str | None:
     return exception.rpartition(".")[2] if exception else None
 
 
-def _caused(raised: Raised, process: str | None) -> RootCause:
+def _caused(raised: Raised, process: str | None, *, missing: bool = False) -> RootCause:
     return RootCause(
         text=raised.text,
         line=raised.line,
         process=process,
         exception=_short(raised.exception),
         role=raised.role,
+        missing=missing,
     )
 
 

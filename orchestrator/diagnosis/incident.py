@@ -29,8 +29,8 @@ _ENTRIES = (*_MAIN, "_bootstrap")
 IncidentRole = Literal["initiating", "cascade", "teardown", "benign"]
 """initiating: may be a root cause; cascade: repeats or wraps somebody else's failure; teardown: what a dying
 launch says (broken pipes, cancelled calls); benign: caught and logged below ERROR."""
-IncidentKind = Literal["exception", "native", "refusal", "crash", "line"]
-"""native: what another language's program says where Python raises; line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
+IncidentKind = Literal["exception", "cut", "native", "refusal", "crash", "line"]
+"""cut: a traceback whose exception is missing; native: what another language's program says where Python raises; line: not an incident by itself, the last line of a log that stands still or one that a patch looks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Incident:
     fatal: bool = False
     """Whether the incident itself shows that a process of the launch ended by it."""
     died_only: bool = False
-    """Whether it only says that a process is gone, so that anything else explains more."""
+    """Whether it only says that a process is gone, or where it failed, so that anything else explains more."""
 
     @property
     def leaves_program(self) -> bool:
@@ -124,13 +124,13 @@ def incident_of(
     role: IncidentRole = (
         "initiating" if "initiating" in roles else "teardown" if "teardown" in roles else "cascade"
     )
-    if kind == "exception" and line.level in HARMLESS:
+    if kind in ("exception", "cut") and line.level in HARMLESS:
         role = "benign"
     return Incident(
         kind, role, line.process, line.pid, line.level, title, tuple(chain), line.number, last or line.number, lines,
         of_engine=_says_of_itself(line, grammar.processes),
         fatal=_is_fatal(kind, role, line.level, title, chain[-1], grammar.failures),
-        died_only=kind == "crash" and died_only(chain[0].text, grammar.failures),
+        died_only=kind == "cut" or (kind == "crash" and died_only(chain[0].text, grammar.failures)),
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def _is_fatal(
 ) -> bool:
     if kind == "native":
         return False
-    if kind != "exception" or role == "cascade":
+    if kind != "cut" and (kind != "exception" or role == "cascade"):
         return True
     uncaught = level is None and bool(last.frames) and last.frames[0].function in _ENTRIES
     return uncaught or failures.fatal_titles.match(title) is not None

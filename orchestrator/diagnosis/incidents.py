@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from orchestrator.diagnosis import crashes, natives
+from orchestrator.diagnosis import crashes, cut_off, natives
 from orchestrator.diagnosis.incident import Incident, Raised, incident_of, role_of
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.natives import Native
@@ -20,7 +20,7 @@ _TRACEBACK = re.compile(
 )
 _REFUSAL = re.compile(r"^(?P<program>[\w./-]+(?: [\w-]+)?): error: (?P<message>\S.*)$")
 _STREAMS = 512
-CUT_OFF_LINES = 5
+CUT_OFF_LINES = 40
 """A frame that stands so far above all else may be of a traceback whose beginning was cut off."""
 _OPEN_LINES = 500
 """How many lines of others may come between two of one traceback."""
@@ -122,11 +122,12 @@ class Incidents:
         """The last line of an exception's message that may go on, 0 where there is none."""
         return max((current.last for current in self._open.values() if current.message), default=0)
 
-    def so_far(self) -> list[Incident]:
-        """The incidents that would be complete if the log ended here."""
+    def so_far(self, *, over: bool = False) -> list[Incident]:
+        """The incidents that would be complete if the log ended here; where it is `over`, a traceback without its exception
+        is one too."""
         done: list[Incident] = []
         for current in self._open.values():
-            self._complete(current.copy(), done)
+            self._complete(current.copy(), done, over=over)
         return sorted(done, key=lambda incident: incident.first_line)
 
     def _start(self, key: Key, line: Line, title: str) -> None:
@@ -141,14 +142,15 @@ class Incidents:
     def _finish(self, key: Key, done: list[Incident]) -> None:
         current = self._open.pop(key, None)
         if current is not None:
-            self._complete(current, done)
+            self._complete(current, done, over=True)
 
-    def _complete(self, current: Traceback | Native, done: list[Incident]) -> None:
-        if chain := current.complete():
+    def _complete(self, current: Traceback | Native, done: list[Incident], *, over: bool) -> None:
+        chain, kind = current.complete(), current.kind
+        if isinstance(current, Traceback) and current.cut_off and over:
+            chain, kind = [cut_off.raised(current)], cut_off.kind(current)
+        if chain:
             title, last, lines = current.title, current.last, current.lines
-            done.append(
-                incident_of(current.kind, current.line, chain, self._grammar, title, last=last, lines=lines)
-            )
+            done.append(incident_of(kind, current.line, chain, self._grammar, title, last=last, lines=lines))
 
     def _remember(self, key: Key, line: Line) -> None:
         if line.level is not None and line.message:

@@ -136,8 +136,8 @@ class LaunchLog:
         """The last line of an exception's message that may go on, 0 where there is none."""
         return self._reader.last_read
 
-    def copy(self) -> tuple[LaunchLog, list[Incident]]:
-        """What is known now, for `keep` alone, and the incidents that are still open."""
+    def copy(self, *, over: bool) -> tuple[LaunchLog, list[Incident]]:
+        """What is known now, for `keep` alone, and the incidents that are still open (`over`: nothing goes on with them)."""
         copied = self.next()
         copied.startup, copied.remarks = self.startup, self.remarks
         copied._died_at = self._died_at
@@ -146,7 +146,7 @@ class LaunchLog:
             for key, folded in self._known.items()
         }
         copied.incidents = list(copied._known.values())
-        return copied, self._reader.so_far()
+        return copied, self._reader.so_far(over=over)
 
     def next(self) -> LaunchLog:
         """A launch that begins now, in which the same is looked for."""
@@ -192,7 +192,7 @@ class LaunchLog:
     def last_incident(self) -> int:
         """The last line of anything that went wrong, 0 where nothing did."""
         closed = [folded.incident.last_line for folded in self.incidents]
-        still_open = [incident.last_line for incident in self._reader.so_far()]
+        still_open = [incident.last_line for incident in self._reader.so_far(over=True)]
         return max([*closed, *still_open], default=0)
 
     @property
@@ -275,9 +275,9 @@ class Following:
         """The last line of an exception's message that may go on, 0 where there is none."""
         return self._launch.last_read
 
-    def so_far(self) -> LaunchLog:
-        """The last launch as it would be if the log ended here; more lines may follow."""
-        launch, still_open = self._launch.copy()
+    def so_far(self, *, over: bool = False) -> LaunchLog:
+        """The last launch as it would be if the log ended here; more lines may follow, unless it is `over`."""
+        launch, still_open = self._launch.copy(over=over)
         for incident in still_open:
             launch = _kept(launch, incident)
         launch.tail = tuple(self.tail)
@@ -289,7 +289,7 @@ def last_launch(lines: Iterable[Line], grammar: LogGrammar, watched: Watched | N
     following = Following(grammar, watched)
     for line in lines:
         following.feed(line)
-    return following.so_far()
+    return following.so_far(over=True)
 
 
 def _header(line: Line) -> tuple[object, ...]:

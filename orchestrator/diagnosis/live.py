@@ -18,6 +18,9 @@ from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 
+WRITTEN_SECONDS = 30.0
+"""After so long without another line a traceback is no longer being written, by whatever buffers what it passes through."""
+
 
 class Live:
     """Feed it the log's bytes as they arrive, then ask; asking costs next to nothing while nothing goes wrong."""
@@ -53,7 +56,8 @@ class Live:
         """The diagnosis of all lines so far, after so many seconds without another one."""
         self._scanner.catch_up()
         known = replace(self._known, idle_seconds=idle_seconds)
-        return judge(self._following.so_far(), known=known, patches=self._patches)
+        launch = self._following.so_far(over=known.ended or idle_seconds >= WRITTEN_SECONDS)
+        return judge(launch, known=known, patches=self._patches)
 
     def look(self) -> Diagnosis | None:
         """The diagnosis so far, where it has a finding that was not given yet.

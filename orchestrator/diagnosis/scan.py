@@ -237,4 +237,4 @@ def scan(chunks: Iterable[bytes], grammar: LogGrammar, watched: Watched) -> Laun
     for chunk in chunks:
         scanner.feed(chunk)
     scanner.close()
-    return scanner.following.so_far()
+    return scanner.following.so_far(over=True)

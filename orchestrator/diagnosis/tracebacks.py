@@ -87,6 +87,17 @@ class Traceback:
             chain = [*chain[:-1], replace(chain[-1], caused_next=True)]
         return [*chain, *self.quoting]
 
+    @property
+    def cut_off(self) -> bool:
+        """Whether its exception was not read, nor any other one of its chain."""
+        return self.stage == "frames" and not (self.chain or self.quoting)
+
+    @property
+    def passed(self) -> tuple[Frame, ...]:
+        """The frames of the exception that is read now or awaited, the outermost one first."""
+        frames = tuple(self.frames)
+        return (self.entry, *frames) if self.entry and self.entry not in frames else frames
+
     def copy(self) -> Traceback:
         """The same, to be completed while this one goes on."""
         return replace(self, chain=[*self.chain], frames=self.frames.copy())
@@ -96,9 +107,7 @@ class Traceback:
         if not self.message:
             return
         text = "\n".join(self.message).rstrip()
-        frames = tuple(self.frames)
-        if self.entry and self.entry not in frames:
-            frames = (self.entry, *frames)
+        frames = self.passed
         role = role_of(text, self.failures)
         self.chain.append(Raised(self.exception, text, self.message_line, frames, self.caused_next, role))
         self.frames.clear()
@@ -132,6 +141,7 @@ class Traceback:
             frame = Frame(match["file"], int(match["line"]), match["function"] or "")
             self.entry = self.entry or frame
             self.frames.append(frame)
+            self.message_line = line.number
             return True
         if not text.strip() or text[0].isspace():
             return True

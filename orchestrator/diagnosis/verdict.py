@@ -21,13 +21,15 @@ Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
 
 
 class RootCause(Frozen):
-    """The exception's text as the log has it, and the 1-based line on which it stands. `role`: what it says by itself."""
+    """The exception's text as the log has it, and the 1-based line on which it stands; where that is cut off, what its frames
+    tell. `role`: what it says by itself; `missing`: it does not say why, and the line that does is not in the log."""
 
     text: str
     line: int
     process: str | None
     exception: str | None
     role: IncidentRole = Field(default="initiating", exclude=True)
+    missing: bool = Field(default=False, exclude=True)
 
 
 class Finding(Frozen):
@@ -45,9 +47,9 @@ class Remedy(Frozen):
     """The mildest way, and what a person could do. `automatic`: there is a way, which needs no consent, and where it
     sets something the finding is certain."""
 
-    automatic: bool
-    actions: tuple[ProposedAction, ...]
-    advice: tuple[str, ...]
+    automatic: bool = False
+    actions: tuple[ProposedAction, ...] = ()
+    advice: tuple[str, ...] = ()
     ways: tuple[ProposedWay, ...] = Field(default=(), exclude=True)
     """All ways that may be taken here, mildest first."""
     known: Known = Field(default=Known(), exclude=True)

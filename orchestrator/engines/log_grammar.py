@@ -129,6 +129,15 @@ class Start:
     silence: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
+class Doing(NamedTuple):
+    """What a process was doing in a `frame` of a traceback ("folder/file.py:function"); `waits`: for another process, in
+    whose words the cause is."""
+
+    frame: re.Pattern[str]
+    words: str
+    waits: bool = False
+
+
 @dataclass(frozen=True)
 class Failures:
     """What the engine says when something goes wrong.
@@ -137,7 +146,8 @@ class Failures:
     exception's message above them; `fatal_titles` those after which the process does not go on. `asides`: raw output with
     which no exception's message goes on. `programs`: words of which one is in every refusal of its command line.
     `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
-    `quotation` (group `text`) finds in a wrapper the words of whom it wraps.
+    `quotation` (group `text`) finds in a wrapper the words of whom it wraps. `doings`: what the engine does where in its
+    own code.
     """
 
     wrappers: re.Pattern[str]
@@ -149,6 +159,7 @@ class Failures:
     deaths: re.Pattern[str]
     crash_hints: tuple[str, ...] = ()
     quotation: re.Pattern[str] | None = None
+    doings: tuple[Doing, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,15 @@ HEADLINES = {
     "unknown_fault": ("failed", "no patch knows the cause"),
     "hang": ("hangs", "silent for longer than this phase takes"),
 }
+MISSING = "this log does not say why"
 
 
 def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
     command that packs the log for whoever is asked next."""
     verdict, words = HEADLINES[diagnosis.verdict]
+    missing = diagnosis.root_cause is not None and diagnosis.root_cause.missing
+    words = MISSING if missing and diagnosis.finding is None else words
     out = _entry(verdict, words, role="bad" if diagnosis.verdict in FAILED else "good")
     if diagnosis.root_cause:
         where = ", ".join(filter(None, [diagnosis.root_cause.process, f"{file}:{diagnosis.root_cause.line}"]))
@@ -49,7 +52,7 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
         cost = diagnosis.remedy.ways[0].cost if diagnosis.remedy.ways else ""
         out += _entry("cost", cost) if cost else []
         for advice in diagnosis.remedy.advice:
-            out += _entry("advice", advice)
+            out += _advice(advice)
     shown_already = diagnosis.root_cause.line if diagnosis.root_cause else None
     if diagnosis.folded.lines:
         out += _entry("folded", f"{diagnosis.folded.lines} lines only repeat it or follow from it")
@@ -61,6 +64,12 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
     if diagnosis.verdict == "unknown_fault":
         out += _entry("next", f"no remedy is known; change nothing on a guess. {packing}")
     return out
+
+
+def _advice(text: str) -> list[StyledLine]:
+    """A command in it has a line of its own, so that it can be pasted."""
+    labelled = [("advice", text.split("\n")[0]), *(("", line) for line in text.split("\n")[1:])]
+    return [line for label, part in labelled for line in _entry(label, part)]
 
 
 def _entry(label: str, text: str, *, limit: int | None = None, role: Style = "") -> list[StyledLine]:

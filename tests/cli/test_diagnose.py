@@ -115,6 +115,15 @@ def test_following_speaks_whenever_the_answer_changes(monkeypatch: pytest.Monkey
     assert result.exit_code == 6
 
 
+def test_what_ends_inside_a_traceback_is_told_once_nothing_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = log_of(named("mla-fp8kv-kimi-k25-tp8"))
+    half = log.index(b"\n", len(log) // 4) + 1
+    monkeypatch.setattr(log_file, "follow", lambda file: iter([(log[:half], 0.0), (b"", 5.0)]))
+    result = run("-", "--follow", "--json")
+    assert [json.loads(line)["verdict"] for line in result.stdout.splitlines()] == ["unknown_fault"]
+    assert result.exit_code == 7
+
+
 def test_following_says_that_it_hangs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     log = log_of(named("hang-after-nccl-version"))
     passed = [(log, 0.0), *((b"", float(idle)) for idle in (10, 590, 700, 800))]

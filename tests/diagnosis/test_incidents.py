@@ -186,8 +186,15 @@ def test_a_crash(text: str) -> None:
     assert one.fatal
 
 
-def test_a_traceback_that_the_log_cuts_off_is_no_incident() -> None:
-    assert found('Traceback (most recent call last):\n  File "/a.py", line 1, in f\n    g()') == []
+def test_a_traceback_without_its_exception_is_an_incident_once_nothing_goes_on_with_it() -> None:
+    text = 'Traceback (most recent call last):\n  File "/a.py", line 1, in f\n    g()'
+    assert found(text) == []
+    collector = Incidents(GRAMMAR)
+    for line in read(text.encode().splitlines(), GRAMMAR):
+        collector.feed(line)
+    (cut,) = collector.so_far(over=True)
+    assert (cut.kind, cut.role, cut.fatal, cut.root.line) == ("cut", "cascade", False, 2)
+    assert [one.kind for one in found(text + "\n" * 60 + "x\n" * 60)] == ["cut"]
 
 
 def test_the_same_record_twice_gives_two_incidents() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.engines.log_grammar import Failures
+from orchestrator.engines.vllm.log.doings import DOINGS
 
 FAILURES = Failures(
     wrappers=re.compile(
@@ -29,4 +30,5 @@ FAILURES = Failures(
     quotation=re.compile(
         r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
     ),
+    doings=DOINGS,
 )
