@@ -135,6 +135,7 @@ AFTER_A_PROGRAM: Forms = {
     "no_launch": "{command}",
     "backup_missing": "{command} --forget",
     "not_started": "{command}",
+    "no_room": "{command}",
     "changed_meanwhile": "{command}",
     "checkpoint_busy": "{command}",
     "engine_in_use": "{command} --dry-run",

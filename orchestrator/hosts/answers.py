@@ -46,6 +46,7 @@ _KINDS: dict[str, type[DeployError]] = {
     "engines_folder": PreflightRefused,
     "state_folder": PreflightRefused,
     "cannot_start": PreflightRefused,
+    "no_room": PreflightRefused,
     "launch_kind": PreflightRefused,
     "engine_in_use": PreflightRefused,
     "engine_kept": PreflightRefused,

@@ -41,7 +41,8 @@ class Server:
         self._job = job
 
     def start(self, plan: Plan) -> UnderWay:
-        """Start one launch; the engine goes on without this program."""
+        """Start one launch; the engine goes on without this program. Raises PreflightRefused("no_room") where others hold too much
+        of its cards by now: nothing is started then."""
         secrets = {variable.name: variable.sent for variable in plan.options.environment if variable.secret}
         place = place_of(self._job.playbook)
         request = StartLaunch(
@@ -56,6 +57,7 @@ class Server:
             secrets=secrets,
             unset=tuple(plan.options.removed),
             token_consent=plan.token_consent,
+            gpu_at_most_mib=plan.gpu_at_most_mib,
             log_name=self._job.playbook.kind.log_name,
             footprint=self._job.playbook.kind.footprint,
             note={

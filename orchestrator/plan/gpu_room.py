@@ -60,8 +60,7 @@ class Shortage:
     @property
     def little(self) -> bool:
         """Whether it is no more than a desktop or a driver takes."""
-        total = self.card.memory_mib or 0
-        return total - self.free_mib <= max(LITTLE_MIB, total * LITTLE_SHARE)
+        return (self.card.memory_mib or 0) - self.free_mib <= _little(self.card)
 
     @property
     def sentence(self) -> str:
@@ -75,7 +74,7 @@ class Shortage:
     @property
     def holding(self) -> str:
         listed = holders(self.holders)
-        if self.unseen_mib > max(LITTLE_MIB, (self.card.memory_mib or 0) * LITTLE_SHARE):
+        if self.unseen_mib > _little(self.card):
             listed.append(
                 f"{self.unseen_mib:,} MiB are held by what cannot be seen from here, such as another container"
             )
@@ -141,6 +140,16 @@ def shortage(
     )
 
 
+def at_most_in_use(cards: Sequence[Gpu], launch: Demand) -> dict[str, int]:
+    """MiB by uuid that may be in use on each card of a launch, for the engine not to refuse what no remedy would mend; none where
+    the cards or their sizes are not known."""
+    return {
+        card.uuid: math.floor(max(card.memory_mib - _needed(card, launch) * (1 - MARGIN), _little(card)))
+        for card in meant_by(cards, launch)
+        if card.memory_mib is not None
+    }
+
+
 def meant_by(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
     """The cards that the launch will take: the first of those that it may see; none where that is not known."""
     if any(card.mig == "Enabled" for card in cards):
@@ -177,6 +186,10 @@ def _free(card: Gpu, processes: Iterable[GpuProcess], own: Collection[int]) -> i
         if process.gpu_uuid == card.uuid and process.pid in own
     )
     return (card.memory_mib or 0) - (card.memory_used_mib or 0) + ours
+
+
+def _little(card: Gpu) -> float:
+    return max(LITTLE_MIB, (card.memory_mib or 0) * LITTLE_SHARE)
 
 
 def _needed(card: Gpu, launch: Demand) -> float:

@@ -101,6 +101,14 @@ def demand(survey: Survey, version: str | None, options: Options) -> gpu_room.De
     )
 
 
+def gpu_at_most(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> dict[str, int]:
+    """MiB by uuid that may be in use on each card when this launch starts; none where that is not known, or is no reason to
+    refuse it."""
+    if on_cpu(playbook, survey) or options.sizes_its_cache:
+        return {}
+    return gpu_room.at_most_in_use(survey.facts.cards, demand(survey, version, options))
+
+
 def gpu_shortage(
     playbook: Playbook,
     survey: Survey,

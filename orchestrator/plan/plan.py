@@ -121,6 +121,11 @@ class Plan:
         return of_launch(self.playbook, self.survey, self.version, self.options)
 
     @property
+    def gpu_at_most_mib(self) -> dict[str, int]:
+        """MiB by uuid that may be in use on each of its cards before it is started."""
+        return outlook.gpu_at_most(self.playbook, self.survey, self.version, self.options)
+
+    @property
     def beside_log(self) -> Known:
         """What its log is read with: that the engine took the checkpoint as it was foreseen, the log has to say."""
         return replace(of_host(self.playbook, self.survey, self.version), arguments=self.options.texts)

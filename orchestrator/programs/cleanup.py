@@ -42,7 +42,8 @@ class Cleaned(Value):
 
 class Cleanup(Request[Cleaned]):
     """`folder` is the checkpoint's, `environment` what the engine is started with, `footprint` what it leaves on a host,
-    `engines` what those of each kind leave; `seconds` is the longest wait."""
+    `engines` what those of each kind leave; `seconds` is the longest wait, `gpu_at_most_mib` what may be in use on a GPU, by its
+    uuid, for it to end."""
 
     program = "cleanup"
 
@@ -53,3 +54,4 @@ class Cleanup(Request[Cleaned]):
     footprint: Footprint
     engines: tuple[Footprint, ...]
     seconds: float
+    gpu_at_most_mib: Mapping[str, int]

@@ -20,7 +20,7 @@ class Launched(Value):
 
 class StartLaunch(Request[Launched]):
     """Secrets reach the engine's environment and are written nowhere; `unset` are names that it must not inherit, `kind` is
-    how it is started and held."""
+    how it is started and held, `gpu_at_most_mib` what may be in use on a GPU by its uuid: else HostError("no_room")."""
 
     program = "launch"
 
@@ -33,6 +33,7 @@ class StartLaunch(Request[Launched]):
     secrets: Mapping[str, str] = secret({})
     unset: tuple[str, ...]
     token_consent: bool
+    gpu_at_most_mib: Mapping[str, int]
     log_name: str
     footprint: Footprint
     """For the record, by which the launch is stopped."""

@@ -25,12 +25,12 @@ BY_STOPPING = ("shm", "orphan_processes")
 """What is cleaned with every launch that is stopped."""
 
 
-def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
-    """Clean what the remedy names, as far as stopping the launch has not done it.
+def clean(job: Job, plan: Plan, wanted: Sequence[str]) -> Shortage | None:
+    """Clean what these names say, as far as stopping the launch has not done it.
 
     Gives what is short on the cards where memory was waited for, none came, and the next launch would be refused too.
     """
-    names = [name for name in change.cleanups if name not in BY_STOPPING]
+    names = [name for name in wanted if name not in BY_STOPPING]
     if not names:
         return None
     with job.report.step(
@@ -46,6 +46,7 @@ def clean(job: Job, plan: Plan, change: Change) -> Shortage | None:
             footprint=job.playbook.kind.footprint,
             engines=tuple(registry.get(kind).footprint for kind in registry.launched()),
             seconds=GPU_WAIT_SECONDS,
+            gpu_at_most_mib=plan.gpu_at_most_mib,
         )
         cleaned = ask(job.host, request, deadline=DEADLINE_SECONDS)
         step.done = "; ".join(_cleaned(name, getattr(cleaned, name)) for name in names)

@@ -28,6 +28,6 @@ class CleanUp(Step):
         from orchestrator.remedy import carry_out
 
         work.require()
-        short = carry_out.clean(work.job, self.plan, self.change)
+        short = carry_out.clean(work.job, self.plan, self.change.cleanups)
         if short is not None:
             raise GpuBusy(work.job.host.name, self.launch, short)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.launch.server import Server
+from orchestrator.base.errors import PreflightRefused
+from orchestrator.job import Job
+from orchestrator.launch.server import Server, UnderWay
 from orchestrator.on_host.kinds import registry
 from orchestrator.plan.plan import Plan
+from orchestrator.plan.preflight import gpu_busy
 from orchestrator.steps.patch import DEADLINE_SECONDS
 from orchestrator.steps.step import Effects, Stage, Step, Work
 
 
 @dataclass(frozen=True)
 class LaunchStep(Step):
-    """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first."""
+    """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first.
+
+    Raises PreflightRefused("gpu_busy") where others took memory of its cards since they were looked at, and keep it: an engine
+    that loads for minutes would only refuse.
+    """
 
     name = "launch"
     together = Stage.LAUNCH
@@ -34,6 +41,23 @@ class LaunchStep(Step):
         work.require()
         if plan.trusted is not None:
             job.record(plan.trusted)
-        with job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
-            started = Server(job).start(plan)
+        try:
+            started = self._start(job)
+        except PreflightRefused as refused:
+            if refused.code != "no_room":
+                raise
+            self._wait_for_room(job)
+            started = self._start(job)
         work.follow(plan, started, past="new")
+
+    def _start(self, job: Job) -> UnderWay:
+        with job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
+            return Server(job).start(self.plan)
+
+    def _wait_for_room(self, job: Job) -> None:
+        """What only just ended gives its memory back within seconds."""
+        from orchestrator.remedy import carry_out
+
+        short = carry_out.clean(job, self.plan, ("gpu_memory_wait",))
+        if short is not None:
+            raise gpu_busy(job.host.name, short)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
-from orchestrator.plan.gpu_room import Demand, Shortage, after_waiting, holders, shortage
+from orchestrator.plan.gpu_room import Demand, Shortage, after_waiting, at_most_in_use, holders, shortage
 from orchestrator.programs.cleanup import Waited
 from tests.surveys import cards
 
@@ -138,6 +138,17 @@ def test_room(name: str) -> None:
     if case.cure is not None:
         assert short.cure == case.cure
     assert all(getattr(short, key) == value for key, value in case.more.items())
+
+
+def test_what_may_be_in_use_on_each_card_is_what_is_not_short() -> None:
+    at_most = at_most_in_use(used(), FOUR)
+    assert at_most == dict.fromkeys(("GPU-0", "GPU-1", "GPU-2", "GPU-3"), 11236)
+    assert shortage(used(gpu0=11236), (), FOUR) is None
+    assert shortage(used(gpu0=11237), (), FOUR) is not None
+    # what a desktop takes is left to the remedy that lowers the share
+    assert at_most_in_use(used(), asking(1, 0.99)) == {"GPU-0": 3915}
+    assert at_most_in_use((replace(cards().gpus[0], mig="Enabled"),), asking(1, 0.9)) == {}
+    assert at_most_in_use((replace(cards().gpus[0], memory_mib=None),), asking(1, 0.9)) == {}
 
 
 @pytest.mark.parametrize(("count", "last"), [(3, "pid 3 (x) holds 10 MiB"), (5, "and 2 more")])

@@ -43,6 +43,7 @@ LAUNCH: dict[str, Any] = {
     "environment": {"A": "b"},
     "unset": (),
     "token_consent": False,
+    "gpu_at_most_mib": {},
     "log_name": "vllm.log",
     "footprint": FOOTPRINT,
     "note": {},

@@ -74,7 +74,7 @@ def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
     plan = make_plan("gpu7", KIMI, found, Wishes())
     held = [HOLDER] if used > 10000 else []
     with Host({"seconds": 5.2, "used_mib": {"GPU-3": used}, "holders": held}) as host:
-        short = carry_out.clean(job(host, told), plan, WAITING)
+        short = carry_out.clean(job(host, told), plan, WAITING.cleanups)
     assert (told.events[-1].data["state"], told.events[-1].text) == (state, words)
     assert (short is not None) == (state == "failed")
     if short is not None:
@@ -84,7 +84,7 @@ def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
 def test_where_nvidia_smi_does_not_answer_the_next_launch_tells() -> None:
     with Host(None) as host:
         plan = make_plan("gpu7", KIMI, survey(), Wishes())
-        assert carry_out.clean(job(host, Told()), plan, WAITING) is None
+        assert carry_out.clean(job(host, Told()), plan, WAITING.cleanups) is None
 
 
 KEPT = {"path": "/m/a.safetensors", "reason": "it is owned by ml"}

@@ -87,6 +87,11 @@ def used(timeout: float = 10.0) -> dict[str, int] | None:
     return None if text is None else parse_used(text)
 
 
+def without_room(now: Mapping[str, int] | None, at_most: Mapping[str, int]) -> dict[str, int]:
+    """MiB used by the uuid of each GPU that has more in use than it may; of one that does not tell nothing is known."""
+    return {uuid: mib for uuid, mib in (now or {}).items() if mib > at_most.get(uuid, mib)}
+
+
 def apps() -> list[App] | None:
     """Who computes on a GPU now; None where it cannot be told."""
     text = _ask("--query-compute-apps=pid,gpu_uuid,used_gpu_memory,process_name", 10.0)

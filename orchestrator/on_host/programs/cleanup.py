@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: instance, names ("compile_cache", "stale_lock", "gpu_memory_wait"), folder (the checkpoint's), environment
     (what the engine is started with) and footprint (what it leaves on a host; of both, what the last launch had counts, where
-    that is on record), engines (the footprints of all kinds, by which living ones are known), seconds (the longest wait).
+    that is on record), engines (the footprints of all kinds, by which living ones are known), seconds (the longest wait),
+    gpu_at_most_mib ({uuid: MiB}: once no GPU has more in use there is nothing left to wait for; empty where that is not known).
     Answers {name: {...}}: compile_cache
     {removed: [path], kept: [{path, reason}]}, stale_lock {removed: [path], kept: [{path, reason}]}, gpu_memory_wait
     {seconds, used_mib, holders: [{pid, user, command}]} or null where nvidia-smi does not answer.
@@ -40,7 +42,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             elif name == "stale_lock":
                 done[name] = _stale_locks(request["folder"], _environment(state, request))
             elif name == "gpu_memory_wait":
-                done[name] = _wait_for_gpus(request["seconds"])
+                done[name] = _wait_for_gpus(request["seconds"], request.get("gpu_at_most_mib") or {})
             else:
                 raise Refusal("bad_request", f"cleanup knows no {name!r}")
         append(state, {"action": "clean", "what": done})
@@ -112,14 +114,15 @@ def _stale_locks(folder: str, environment: dict[str, str]) -> dict[str, Any]:
     return {"removed": removed, "kept": kept}
 
 
-def _wait_for_gpus(seconds: float) -> dict[str, Any] | None:
-    """Wait as long as memory of the GPUs is being given back."""
+def _wait_for_gpus(seconds: float, at_most: Mapping[str, int]) -> dict[str, Any] | None:
+    """Wait as long as memory of the GPUs is being given back and one of them has too little."""
     began = fell = time.monotonic()
     lowest = gpu_memory.used()
     now = lowest
     while now is not None and lowest is not None:
         waited = time.monotonic() - began
-        if time.monotonic() - fell >= STEADY_SECONDS or waited >= seconds:
+        enough = bool(at_most) and not gpu_memory.without_room(now, at_most)
+        if enough or time.monotonic() - fell >= STEADY_SECONDS or waited >= seconds:
             return {"seconds": round(waited, 1), "used_mib": now, "holders": gpu_memory.holders()}
         time.sleep(POLL_SECONDS)
         now = gpu_memory.used()

@@ -32,10 +32,10 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     request: instance, playbook (whose name goes on record), kind (how it is started and held, a name of `on_host/kinds/`), launch_id
     (unique text without blanks), argv, environment {name: value}, secrets {name: value} (reach the engine's environment,
     are written nowhere), unset [names that it must not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT
-    leads), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an
+    leads), gpu_at_most_mib ({uuid: MiB} that may be in use on a GPU before the start), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an
     engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises
-    Refusal("already_running") while a member of an earlier launch lives, Refusal("bad_request"), Refusal("no_folder"),
-    Refusal("cannot_start").
+    Refusal("already_running") while a member of an earlier launch lives, Refusal("no_room") where a GPU has more in use than it
+    may, Refusal("bad_request"), Refusal("no_folder"), Refusal("cannot_start").
     """
     state = state_folder(request["instance"])
     with at_work(state):
@@ -51,6 +51,7 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     _refuse_second(state, request["instance"])
 
     before = _before(environment, request["footprint"])
+    _refuse_without_room(before["gpu_before_mib"], request.get("gpu_at_most_mib") or {})
     number, home = _next_folder(state)
     started = {
         "launch_id": marker,
@@ -156,6 +157,13 @@ def _refuse_second(state: Path, instance: str) -> None:
             more = f" and {len(living) - 1} more" if len(living) > 1 else ""
             first = f"pid {living[0].pid} ({procs.name(living[0])}){more}"
             raise Refusal("already_running", f"launch {launch.number} of {instance} still lives: {first}")
+
+
+def _refuse_without_room(used: Mapping[str, int] | None, at_most: Mapping[str, int]) -> None:
+    """The engine would take minutes to say the same."""
+    if full := gpu_memory.without_room(used, at_most):
+        each = ", ".join(f"{uuid} {mib} MiB ({at_most[uuid]} at most)" for uuid, mib in sorted(full.items()))
+        raise Refusal("no_room", f"too much memory of the GPUs is in use: {each}")
 
 
 def _next_folder(state: Path) -> tuple[int, Path]:

@@ -248,6 +248,29 @@ def test_memory_that_is_being_given_back_is_waited_for(home: Path, monkeypatch: 
     assert done["holders"][0]["user"] == "eve"
 
 
+@pytest.mark.parametrize(
+    ("used", "at_most", "seconds"),
+    [
+        ([100], {"a": 200}, 0.0),
+        ([20000] * 6 + [100], {"a": 200}, 3.0),  # somebody who was ending all the same
+        ([20000] * 6 + [9000, 8000], {"a": 200}, 8.5),
+        ([20000], {"a": 200}, 5.0),  # nothing comes: who holds it keeps it
+        ([20000], {"b": 200}, 0.0),  # on a card that is not meant
+        ([100], {}, 5.0),
+    ],
+)
+def test_the_wait_ends_with_room_or_when_nothing_comes(
+    home: Path, monkeypatch: pytest.MonkeyPatch, used: list[int], at_most: dict[str, int], seconds: float
+) -> None:
+    monkeypatch.setattr(cleanup, "time", Clock())
+    left = list(used)
+    monkeypatch.setattr(gpu_memory, "used", lambda: {"a": left.pop(0) if len(left) > 1 else left[0]})
+    monkeypatch.setattr(gpu_memory, "holders", list)
+    request = {**REQUEST, "names": ["gpu_memory_wait"], "folder": "/nonexistent", "environment": {}}
+    done = cleanup.main({**request, "gpu_at_most_mib": at_most})["gpu_memory_wait"]
+    assert done == {"seconds": seconds, "used_mib": {"a": used[-1]}, "holders": []}
+
+
 def test_without_nvidia_smi_there_is_no_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_memory, "used", lambda: None)
     assert clean("gpu_memory_wait") == {"gpu_memory_wait": None}

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.kinds import launches
-from orchestrator.on_host.processes import oom, procs
+from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches
 from orchestrator.on_host.state.state import boot_id, machine_id, read_json, records
@@ -157,6 +157,33 @@ def test_refusals_leave_no_launch(deployments: Deployments, more: dict[str, Any]
     with pytest.raises(Refusal) as no:
         deployments.launch(**{"argv": ["true"], **more})
     assert no.value.code == code
+    assert launches.numbers(deployments.folder()) == []
+
+
+@pytest.mark.parametrize(
+    ("used", "at_most", "refused"),
+    [
+        ({"GPU-a": 20002, "GPU-b": 2}, {"GPU-a": 16000, "GPU-b": 16000}, True),
+        ({"GPU-a": 16000}, {"GPU-a": 16000}, False),
+        ({"GPU-a": 90000}, {"GPU-b": 16000}, False),  # not one of the launch's cards
+        ({}, {"GPU-a": 16000}, False),  # a card that does not tell
+        (None, {"GPU-a": 16000}, False),
+    ],
+)
+def test_nothing_is_started_where_others_hold_too_much_of_a_card(
+    deployments: Deployments,
+    monkeypatch: pytest.MonkeyPatch,
+    used: dict[str, int] | None,
+    at_most: dict[str, int],
+    refused: bool,
+) -> None:
+    monkeypatch.setattr(gpu_memory, "used", lambda: used)
+    if not refused:
+        assert deployments.launch(["true"], gpu_at_most_mib=at_most).number == 1
+        return
+    with pytest.raises(Refusal, match=r"GPU-a 20002 MiB \(16000 at most\)$") as no:
+        deployments.launch(["true"], gpu_at_most_mib=at_most)
+    assert no.value.code == "no_room"
     assert launches.numbers(deployments.folder()) == []
 
 
