@@ -41,7 +41,16 @@ def list_(kind: str, playbooks: tuple[Path, ...], patches: tuple[Path, ...], as_
 def _catalogue(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     for number, (category, alike) in enumerate(groupby(rows, key=lambda row: row["category"])):
         yield f"{chr(10) if number else ''}{category.replace('_', ' ')}"
-        yield from (_titled(row["patch"], row["title"]) for row in alike)
+        yield from (_titled(row["patch"], row["title"] + _of_another_engine(row)) for row in alike)
+
+
+def _of_another_engine(row: dict[str, Any]) -> str:
+    """Whose failure it is, where it is not the usual engine's."""
+    from orchestrator.engines import registry
+
+    kinds = [kind for kind in row.get("engines", ()) if kind in registry.kinds()]
+    others = [registry.read(kind).title for kind in kinds if registry.USUAL not in kinds]
+    return f" ({', '.join(others)})" if others else ""
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -117,7 +126,12 @@ def _patches(folders: tuple[Path, ...]) -> Iterable[dict[str, Any]]:
 
     patches, broken = catalogue.survey(data_folders("patches", folders))
     for patch in sorted(patches, key=lambda patch: (patch.category, patch.id)):
-        yield {"patch": patch.id, "category": patch.category, "title": patch.title}
+        yield {
+            "patch": patch.id,
+            "category": patch.category,
+            "title": patch.title,
+            "engines": list(patch.engines),
+        }
     for path, error in broken.items():
         yield {"patch": path.stem, "category": "broken", "title": error.message, "error": error.message}
 

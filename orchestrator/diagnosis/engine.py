@@ -43,7 +43,9 @@ def diagnose(
 ) -> Diagnosis:
     """The verdict on the last launch of a log, given as raw lines; what the log says wins over what is `known` besides."""
     return judge(
-        last_launch(read(lines, grammar), grammar, Watched.of(patches)), known=known, patches=patches
+        last_launch(read(lines, grammar), grammar, Watched.of(patches, grammar.kind)),
+        known=known,
+        patches=patches,
     )
 
 
@@ -51,7 +53,7 @@ def diagnose_log(
     chunks: Iterable[bytes], *, grammar: LogGrammar, known: Known, patches: Sequence[Patch]
 ) -> Diagnosis:
     """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over."""
-    return judge(scan(chunks, grammar, Watched.of(patches)), known=known, patches=patches)
+    return judge(scan(chunks, grammar, Watched.of(patches, grammar.kind)), known=known, patches=patches)
 
 
 def judge(launch: LaunchLog, *, known: Known, patches: Sequence[Patch]) -> Diagnosis:
@@ -281,7 +283,7 @@ def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy
     return Remedy(
         automatic=bool(ways) and ways[0].unasked(recognised.confidence),
         actions=ways[0].actions if ways else (),
-        advice=(*reckoned, *propose.with_numbers(recognised.patch.advice, known)),
+        advice=(*reckoned, *propose.with_numbers(recognised.patch.advice_for(grammar.kind), known)),
         ways=ways,
         known=known,
     )

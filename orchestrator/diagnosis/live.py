@@ -28,7 +28,7 @@ class Live:
     def __init__(self, known: Known, patches: Sequence[Patch], grammar: LogGrammar) -> None:
         self._known = known
         self._patches = patches
-        self._scanner = Scanner(grammar, Watched.of(patches))
+        self._scanner = Scanner(grammar, Watched.of(patches, grammar.kind))
         self._following = self._scanner.following
         self._last_read = 0
         self._given: set[str] = set()

@@ -45,7 +45,7 @@ def recognise(
     """The patch that asks for most of what the incident shows, general ones left out where a special one fits; of two
     that ask for as much, the one that recognises it nearer to the root, then the first."""
     ranked: list[tuple[tuple[bool, int, int], Recognised]] = []
-    for patch in patches:
+    for patch in (each for each in patches if each.concerns(launch.grammar.kind)):
         for match in patch.match:
             if match.during != during:
                 continue

@@ -19,9 +19,10 @@ class Watched:
         self._patterns = dict.fromkeys(patterns)
 
     @classmethod
-    def of(cls, patches: Sequence[Patch]) -> Watched:
-        """What a catalogue looks for."""
-        return cls(each for patch in patches for match in patch.match for each in match.watched)
+    def of(cls, patches: Sequence[Patch], kind: str) -> Watched:
+        """What a catalogue looks for in the log of such an engine."""
+        concerned = (patch for patch in patches if patch.concerns(kind))
+        return cls(each for patch in concerned for match in patch.match for each in match.watched)
 
     @property
     def patterns(self) -> tuple[str, ...]:

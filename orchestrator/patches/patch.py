@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from orchestrator.base.frozen import Frozen
+from orchestrator.engines import registry
 from orchestrator.patches.action import Way, Ways
 from orchestrator.patches.ends import with_ends
 from orchestrator.patches.form import loose
@@ -28,6 +30,10 @@ Category = Literal[
 ]  # fmt: skip
 
 
+ANY = "any"
+"""What stands for every engine."""
+
+
 class Evidence(Frozen):
     """Where a fact comes from: a release or a URL, when, and what was seen."""
 
@@ -35,6 +41,20 @@ class Evidence(Frozen):
     url: str | None = None
     date: str = ""
     seen: str = ""
+
+
+def _kinds(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    allowed = (ANY, *registry.kinds())
+    if not checked(info) and (not value or any(kind not in allowed for kind in value)):
+        raise ValueError(
+            f"{', '.join(value) or 'nothing'} is no kind of engine; allowed: {', '.join(allowed)}"
+        )
+    return value
+
+
+def _of_kinds(value: Mapping[str, Words], info: ValidationInfo) -> Mapping[str, Words]:
+    _kinds(tuple(value) or (ANY,), info)
+    return value
 
 
 def _one_at_least(value: tuple[Match, ...]) -> tuple[Match, ...]:
@@ -53,15 +73,16 @@ def _too_free(group: str, pattern: str) -> str:
 
 
 class Patch(Frozen):
-    """A patch file. `never` names look-alikes that must not match and circumstances in which its remedy must not be
+    """A patch file. `engines` are those whose failure it is (the usual one, where it does not say), or any. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
     `window` is where the failure is foreseen before it was seen; `cases` says, for people, where labelled logs of it lie.
     `tells` is which line or command would tell whether it is this, where a match is only likely. `cost` is the only
-    way's, where it says none."""
+    way's, where it says none. `advice_of` is what is advised instead of `advice` where an engine of that kind runs."""
 
     id: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
     title: str
     category: Category
+    engines: Annotated[Words, AfterValidator(_kinds)] = (registry.USUAL,)
     explanation: str = ""
     match: Annotated[
         tuple[Match, ...], AfterValidator(_one_at_least), Field(json_schema_extra={"minItems": 1})
@@ -69,6 +90,7 @@ class Patch(Frozen):
     window: Windows = ()
     remedy: Ways = ()
     advice: Words = ()
+    advice_of: Annotated[Mapping[str, Words], AfterValidator(_of_kinds)] = Field(default_factory=dict)
     tells: Words = ()
     cost: str = ""
     never: Words = ()
@@ -104,6 +126,28 @@ class Patch(Frozen):
             if free := needed & loose(pattern):
                 raise ValueError(_too_free(min(free), pattern))
         return self
+
+    @model_validator(mode="after")
+    def _names_what_its_engine_has(self, info: ValidationInfo) -> Patch:
+        """An action was judged by the usual engine's rules; where another one alone runs, its own count as well."""
+        if checked(info) or registry.USUAL in self.engines or ANY in self.engines:
+            return self
+        for kind in self.engines:
+            engine = registry.read(kind)
+            for action in (each for way in self.remedy for each in way.do if each.op and not each.groups()):
+                if action.kind == "flag":
+                    engine.arguments.remedied(action.name or "", action.op or "", action.value)
+                elif action.kind == "env":
+                    engine.variables.remedied(action.name or "", action.op or "", action.value)
+        return self
+
+    def concerns(self, kind: str | None) -> bool:
+        """Whether an engine of that kind may fail so; where nobody says which one runs (None), any."""
+        return kind is None or ANY in self.engines or kind in self.engines
+
+    def advice_for(self, kind: str | None) -> tuple[str, ...]:
+        """What a person may do where an engine of that kind runs."""
+        return self.advice_of.get(kind or "", self.advice)
 
     @property
     def ways(self) -> tuple[Way, ...]:

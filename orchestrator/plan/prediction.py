@@ -66,7 +66,7 @@ def predictions(
             patch=patch,
             certainty=window.certainty,
             evidence=", ".join(as_here(window, known, engine)),
-            advice=" ".join(propose.with_numbers(patch.advice, known)),
+            advice=" ".join(propose.with_numbers(patch.advice_for(known.kind), known)),
             mended=_mends_itself(patch, known),
             setting=instead(window, known),
         )

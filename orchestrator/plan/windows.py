@@ -18,7 +18,7 @@ _SOME = ("engine", "host")
 
 def window_of(patch: Patch, known: Known) -> Window | None:
     """The window that is known to hold, one that is certain before one that is not."""
-    if not patch.window:  # of most: a plan asks all of them several times
+    if not (patch.window and patch.concerns(known.kind)):  # of most: a plan asks all of them several times
         return None
     holding = [window for window in patch.window if holds(window, known)]
     certain = (window for window in holding if window.certainty == "certain")

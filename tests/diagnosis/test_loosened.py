@@ -15,7 +15,7 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.literals import words_of
 from tests.diagnosis.test_cases import PATCHES
 
-EVERY = (*_telling(GRAMMAR), *Watched.of(PATCHES).patterns)
+EVERY = (*_telling(GRAMMAR), *Watched.of(PATCHES, GRAMMAR.kind).patterns)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.diagnosis.labels import CASES, log, named
 from tests.diagnosis.test_cases import PATCHES
 
 NOWHERE = Known()
-WATCHED = Watched.of(PATCHES)
+WATCHED = Watched.of(PATCHES, GRAMMAR.kind)
 BENIGN = (
     b"(APIServer pid=7) INFO 02-20 21:35:07 [loggers.py:127] Engine 000: Avg prompt throughput: 0.0 tokens/s, GPU KV"
     b" cache usage: 0.4%\n",

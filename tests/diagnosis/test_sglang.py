@@ -10,6 +10,7 @@ from orchestrator.diagnosis.startup import Phase, StartUp
 from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
+from tests.diagnosis.test_cases import PATCHES
 
 START = b"""\
 [2026-11-20 10:00:00] server_args={'model_path': '/srv/models/x', 'tp_size': 2, 'mem_fraction_static': 0.87, 'port': 30000}
@@ -54,6 +55,7 @@ SHARE = Patch.model_validate(
         "id": "memory-share-too-small",
         "title": "The share of memory leaves no room for a KV cache",
         "category": "kv_cache_memory",
+        "engines": ["sglang"],
         "explanation": "Weights take all of the share.",
         "match": [{"exception": "RuntimeError", "text": ["Not enough memory"], "engine": {"tp_size": "2"}}],
         "advice": ["raise the share"],
@@ -155,3 +157,63 @@ def test_what_a_patch_asks_of_one_engines_version_never_fits_another() -> None:
     known = Known(version="0.5.23")
     told = diagnose_log([START + DIES], grammar=SGLANG, known=known, patches=[of_another])
     assert told.verdict == "unknown_fault"
+
+
+def of_a_scheduler(said: str) -> bytes:
+    heading, *rest = DIES.decode().split(
+        "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."
+    )
+    return (heading + said + rest[-1]).encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "patch"),
+    [
+        (
+            "RuntimeError: The NVIDIA driver on your system is too old (found version 12020).",
+            "driver-too-old",
+        ),
+        (
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "no-kernel-image",
+        ),
+        ("RuntimeError: No CUDA GPUs are available", "gpu-not-visible"),
+        ("OSError: [Errno 28] No space left on device: '/srv/models/x/model.safetensors'", "disk-full"),
+        (
+            "OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://huggingface.co/a/b.\n"
+            "403 Client Error. Cannot access gated repo for url https://huggingface.co/a/b/resolve/main/config.json.",
+            "hub-gated-repository",
+        ),
+        (
+            "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.",
+            "rendezvous-timeout",
+        ),
+        (
+            "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:3690, invalid usage, NCCL version 2.27.5\n"
+            "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.\nLast error:\n"
+            "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000",
+            "nccl-duplicate-gpu",
+        ),
+        ("OSError: [Errno 24] Too many open files", "too-many-open-files"),
+    ],
+)
+def test_what_is_no_engines_failure_is_known_here_too(said: str, patch: str) -> None:
+    diagnosis = diagnose_log([START + of_a_scheduler(said)], grammar=SGLANG, known=Known(), patches=PATCHES)
+    assert diagnosis.finding is not None and diagnosis.finding.patch == patch
+    assert diagnosis.remedy is not None and (diagnosis.remedy.advice or diagnosis.remedy.actions)
+
+
+def test_a_port_that_is_taken_is_the_port_of_its_own_command() -> None:
+    taken = b"[2026-11-20 10:00:31] ERROR:    [Errno 98] error while attempting to bind on address ('0.0.0.0', 30000): address already in use\n"
+    log = START + SERVES.partition(b"INFO:     Started")[0] + taken
+    diagnosis = diagnose_log([log], grammar=SGLANG, known=Known(), patches=PATCHES)
+    assert diagnosis.finding is not None and diagnosis.finding.patch == "port-in-use"
+    assert diagnosis.remedy is not None and ":30000" in diagnosis.remedy.advice[0]
+
+
+def test_what_is_vllms_alone_is_not_said_of_another_engine() -> None:
+    memory = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.1 GiB"
+    diagnosis = diagnose_log([START + of_a_scheduler(memory)], grammar=SGLANG, known=Known(), patches=PATCHES)
+    assert diagnosis.finding is None or diagnosis.finding.patch in {
+        p.id for p in PATCHES if p.concerns("sglang")
+    }
