@@ -2,17 +2,19 @@
 
 Hyperscan looks for some hundred words at memory speed; where it does not run, the standard library does, word by word. The
 words name the expressions of which a line is then asked whether it may fit; of most lines that only look telling nothing
-is left.
+is left. A word that many such lines hold is looked for with what its expressions need besides (`Narrowed`).
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from orchestrator.diagnosis.loosened import loosened
+from orchestrator.diagnosis.pieces import Pieces
 from orchestrator.patches.literals import SEEN, SHORTEST_WORD, words_of
 
 try:
@@ -53,20 +55,13 @@ class Gate:
         self.plain = not any(json.dumps(word) != f'"{word}"' for word in words if word.isascii())
         """Whether JSON spells every word as it is, but for escapes by number."""
         self.words = tuple(encoded[at] for at in self._longer)
-        self._database = _compiled(encoded) if hyperscan is not None and encoded else None
-        self._scanning = threading.Lock()  # a database has one scratch, and serves the logs of several hosts
+        self._database = _Database(dict(enumerate(encoded))) if hyperscan is not None and encoded else None
 
     def hits(self, block: bytes, start: int = 0) -> list[Hit]:
         """The words that were found in `block` behind `start`, in the order of their offsets."""
-        hits: list[Hit] = []
         if self._database is not None:
-
-            def take(word: int, _from: int, to: int, _flags: int, _context: object) -> None:
-                hits.append((start + to - 1, word))
-
-            with self._scanning:
-                self._database.scan(block[start:], match_event_handler=take)
-            return sorted(hits)
+            return sorted(self._database.hits(block, start))
+        hits: list[Hit] = []
         for word, longer in zip(self.words, self._longer.values(), strict=True):
             at = block.find(word, start)
             while at >= 0:
@@ -91,6 +86,25 @@ class Gate:
                     fitting[pattern] = None
         return list(fitting)
 
+    def needing(self, word: int) -> tuple[str, ...]:
+        """The expressions that need the word."""
+        return self._needing[word]
+
+    def narrowed(self, frequent: Collection[int], silent: Collection[str]) -> Narrowed | None:
+        """The same without the expressions in `silent`, and with what else they need of those that need a word in `frequent`;
+        None where Hyperscan does not run."""
+        if self._database is None:
+            return None
+        words = {at: word.encode() for at, word in enumerate(self._needed) if at not in frequent}
+        pieces = {
+            (each or (self._needed[at],), at): None
+            for at in sorted(frequent)
+            for pattern in self._needing[at]
+            if pattern not in silent
+            for each in loosened(pattern).pieces(self._needed[at])
+        }
+        return Narrowed(words, list(pieces))
+
     def of_message(self, message: str) -> list[str]:
         """The expressions that need a word of this message."""
         return self._by_words(word for _, word in self.hits(message.encode("utf-8", "replace")))
@@ -110,10 +124,44 @@ def gate_of(patterns: tuple[str, ...]) -> Gate:
     return Gate(patterns)
 
 
-def _compiled(words: list[bytes]) -> hyperscan.Database:
-    database = hyperscan.Database()
-    database.compile(
-        expressions=words, ids=list(range(len(words))), elements=len(words), flags=0, literal=True
-    )
-    database.scratch = hyperscan.Scratch(database)
-    return database
+class Narrowed:
+    """A gate's search with some of its words replaced by pieces that must stand in a line one behind the other."""
+
+    def __init__(self, words: Mapping[int, bytes], pieces: Sequence[tuple[Pieces, int]]) -> None:
+        self._words = _Database(words)
+        self._of_piece = [word for _, word in pieces]
+        behind = [r"[^\n]*".join(re.escape(piece) for piece in each).encode() for each, _ in pieces]
+        self._pieces = _Database(dict(enumerate(behind)), literal=False) if behind else None
+
+    def hits(self, block: bytes, start: int = 0) -> list[Hit]:
+        """As those of the gate."""
+        hits = self._words.hits(block, start)
+        if self._pieces is not None:
+            hits += [(at, self._of_piece[piece]) for at, piece in self._pieces.hits(block, start)]
+        return sorted(hits)
+
+
+class _Database:
+    """What Hyperscan looks for: words, or expressions, each with its number."""
+
+    def __init__(self, sought: Mapping[int, bytes], *, literal: bool = True) -> None:
+        self._database = hyperscan.Database()
+        self._database.compile(
+            expressions=list(sought.values()),
+            ids=list(sought),
+            elements=len(sought),
+            flags=0,
+            literal=literal,
+        )
+        self._database.scratch = hyperscan.Scratch(self._database)
+        self._scanning = threading.Lock()  # it has one scratch, and serves the logs of several hosts
+
+    def hits(self, block: bytes, start: int) -> list[Hit]:
+        hits: list[Hit] = []
+
+        def take(number: int, _from: int, to: int, _flags: int, _context: object) -> None:
+            hits.append((start + to - 1, number))
+
+        with self._scanning:
+            self._database.scan(block[start:], match_event_handler=take)
+        return hits

@@ -223,6 +223,11 @@ class Following:
         """The last lines, whoever fed them."""
 
     @property
+    def launch(self) -> LaunchLog:
+        """The last launch, for asking whether it is still the same."""
+        return self._launch
+
+    @property
     def startup(self) -> StartUp:
         """Of the last launch."""
         return self._launch.startup

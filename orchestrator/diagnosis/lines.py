@@ -45,6 +45,9 @@ class Line:
 
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 _ANSI_BYTES = re.compile(_ANSI.pattern.encode())
+_ANSI_IN_JSON = re.compile(r"(?<!\\)\\u001b\[[0-9;]*m")
+_ANSI_BYTES_IN_JSON = re.compile(_ANSI_IN_JSON.pattern.encode())
+"""A colour as JSON spells it; behind another backslash it is text."""
 _CARRIER = re.compile(
     r"""(?:
       (?P<docker>(?:[a-z0-9][a-z0-9.-]*\ )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?)
@@ -102,6 +105,11 @@ def cut(chunks: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes]:
 def without_colours(block: bytes) -> bytes:
     """Whole lines without what only a terminal needs."""
     return _ANSI_BYTES.sub(b"", block)
+
+
+def without_colours_in_json(block: bytes) -> bytes:
+    """The same of lines that are JSON objects."""
+    return _ANSI_BYTES_IN_JSON.sub(b"", block)
 
 
 def read(raw_lines: Iterable[bytes], grammar: LogGrammar) -> Iterator[Line]:
@@ -164,7 +172,7 @@ def _unescaped(quoted: str) -> str:
 def _unpacked(text: str, number: int, dress: str, grammar: LogGrammar) -> tuple[Line, ...] | None:
     """The records of a line that is a JSON object: docker's own log files, or a logger that writes JSON."""
     try:
-        value = json.loads(text)
+        value = json.loads(_ANSI_IN_JSON.sub("", text))
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):

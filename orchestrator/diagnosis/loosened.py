@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from orchestrator.diagnosis.pieces import Pieces, pieces_of
 from orchestrator.patches.literals import constants, needed_by, parser
 
 if sys.version_info >= (3, 11):
@@ -39,13 +40,18 @@ class Loosened:
     def may_fit(self, line: str, word: str) -> bool:
         """Whether a message in this line, which holds the word, may fit by an alternative that needs it."""
         if word not in self._of_word:
-            self._of_word[word] = [
-                self._expression(at) for at, (words, _) in enumerate(self._ways) if not words or word in words
-            ]
+            self._of_word[word] = [self._expression(at) for at in self._needing(word)]
         for expression in self._of_word[word]:  # noqa: SIM110 - any() takes longer
             if expression.search(line):
                 return True
         return False
+
+    def pieces(self, word: str) -> list[Pieces]:
+        """What a message that fits by such an alternative holds in this order: one of these."""
+        return [pieces for at in self._needing(word) for pieces in pieces_of(self._ways[at][1])]
+
+    def _needing(self, word: str) -> list[int]:
+        return [at for at, (words, _) in enumerate(self._ways) if not words or word in words]
 
     def _expression(self, at: int) -> re.Pattern[str]:
         if at not in self._compiled:

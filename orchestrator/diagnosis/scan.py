@@ -15,8 +15,10 @@ from dataclasses import replace
 from orchestrator.diagnosis import incidents, startup
 from orchestrator.diagnosis.gate import Hit, gate_of
 from orchestrator.diagnosis.launches import Following, LaunchLog
-from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours
+from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours, without_colours_in_json
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.repeats import Repeats
+from orchestrator.diagnosis.search import Search
 from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.engines.log_grammar import LogGrammar
@@ -29,6 +31,7 @@ _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects."""
 _SPELT = (b"\\u", b"\\/")
 """What such a line has where words in it may be spelt otherwise: it is read whatever it says."""
+_COLOUR_IN_JSON = b"\\u001b["
 _ANY = -1
 """Stands for such a place among the words that were found."""
 ABOVE = incidents.HEADING_LINES + 4
@@ -46,9 +49,13 @@ class Scanner:
         self.following = Following(grammar, watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
+        self._launch = self.following.launch
         telling = _telling(grammar)
         self._telling = frozenset(telling)
+        self._milestones = grammar.start.milestones.pattern
         self._gate = gate_of((*telling, *watched.patterns))
+        self._search = Search(self._gate, self._adds_nothing)
+        self._repeats = Repeats()
         self._held = b""
         self._searched = 0
         self._number = 0
@@ -104,46 +111,75 @@ class Scanner:
         block = self._held + chunk
         if b"\x1b" in chunk:
             block, self._searched = without_colours(block), 0
-        end = block.rfind(b"\n") + 1
         if not self._wrapped and any(word in chunk for word in _WRAPPED):
             self._wrapped, self._searched = True, 0
-        left = self._pass(block, end, self._search(block)) if end else 0
+        if self._wrapped and _COLOUR_IN_JSON in chunk:
+            block, self._searched = without_colours_in_json(block), 0
+        end = block.rfind(b"\n") + 1
+        left = self._pass(block, end, self._found(block, self._searched)) if end else 0
         if len(block) - end > LONGEST:  # of a line without an end no more is kept than counts
             block, self._overlong = block[: end + LONGEST], True
         self._held, self._searched = block[left:], end - left
 
-    def _search(self, block: bytes) -> list[Hit]:
-        hits = self._gate.hits(block, self._searched)
+    def _found(self, block: bytes, start: int) -> list[Hit]:
+        hits = self._search.hits(block, start)
         if not self._wrapped:
             return hits
         signs = _SPELT if self._gate.plain else (b"\\",)
-        spelt = [(at, _ANY) for sign in signs for at in _places(block, sign, self._searched)]
+        spelt = [(at, _ANY) for sign in signs for at in _places(block, sign, start)]
         return sorted([*hits, *spelt]) if spelt else hits
 
     def _pass(self, block: bytes, end: int, hits: list[Hit]) -> int:
         """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
         self._hits, self._asked = hits, (-1, None)
         position = self._read_on(block, 0, end)
-        asked = position
-        for hit, _ in hits:
-            if not max(position, asked) <= hit < end:
+        hits, at = self._of_launch(block, position, hits), 0
+        while at < len(hits) and hits[at][0] < end:
+            hit, asked = hits[at][0], block.find(b"\n", hits[at][0]) + 1
+            words, at = _of_line(hits, at, asked)
+            first = block.rfind(b"\n", 0, hit) + 1
+            if hit < position or self._repeats.takes(words, block, first, hit, asked):
                 continue
-            first, asked = block.rfind(b"\n", 0, hit) + 1, block.find(b"\n", hit) + 1
             if not self._tells(block, first, asked):
+                self._search.told_nothing(words)
                 continue
             start = _lines_above(block, first, ABOVE, position)
             self._skip(block, position, start)
-            position = self._read_on(block, self._read(block, start, asked), end)
+            position = self._read(block, start, asked)
+            if b"%" in block[first:asked] and self._only_counts(words):
+                self._repeats.learn(words, block[first:hit])
+            position = self._read_on(block, position, end)
+            anew = self._of_launch(block, position, hits)
+            hits, at = anew, 0 if anew is not hits else at
         start = _lines_above(block, end, ABOVE, position)
         self._skip(block, position, start)
         return start
 
+    def _of_launch(self, block: bytes, position: int, hits: list[Hit]) -> list[Hit]:
+        """The words from `position` on, looked for again where another launch has begun, of which nothing was seen yet."""
+        if self.following.launch is self._launch:
+            return hits
+        self._launch = self.following.launch
+        self._repeats.forget()
+        if self._search.widen():
+            self._hits = hits = self._found(block, position)
+        return hits
+
     def _tells(self, block: bytes, start: int, end: int) -> bool:
         """Whether the line there may change anything: more of what was seen often enough does not."""
         fitting = self._fitting(block, start, end)
-        return fitting is None or any(
-            pattern in self._telling or not self.following.adds_nothing(pattern) for pattern in fitting
-        )
+        return fitting is None or not all(map(self._adds_nothing, fitting))
+
+    def _adds_nothing(self, pattern: str) -> bool:
+        return pattern not in self._telling and self.following.adds_nothing(pattern)
+
+    def _only_counts(self, words: tuple[int, ...]) -> bool:
+        """Whether the line that was just read, and others with these words, can change no more than how far a phase has come."""
+        phase = self.following.startup.phase
+        if phase.line != self._number or phase.name not in self._grammar.start.counted or _ANY in words:
+            return False
+        patterns = (pattern for word in words for pattern in self._gate.needing(word))
+        return all(pattern == self._milestones or self._adds_nothing(pattern) for pattern in patterns)
 
     def _fitting(self, block: bytes, start: int, end: int) -> list[str] | None:
         """The expressions that the line there may fit, None where only its message can tell."""
@@ -169,17 +205,23 @@ class Scanner:
             line_end = block.find(b"\n", start)
             self._number += 1
             fitting = self._fitting(block, start, line_end)
-            for line in parse_all(block[start : min(line_end, start + LONGEST)], self._number, self._grammar):
-                among = self._gate.of_message(line.message) if fitting is None else fitting
-                self.completed = self.following.feed(line, among) or self.completed
-            phase = self.following.startup.phase
-            if not self._phases or phase != self._phases[-1]:
-                self._phases.append(phase)
+            self._feed(block[start : min(line_end, start + LONGEST)], self._number, fitting)
             start = line_end + 1
         return end
 
+    def _feed(self, raw: bytes, number: int, fitting: list[str] | None) -> None:
+        for line in parse_all(raw, number, self._grammar):
+            among = self._gate.of_message(line.message) if fitting is None else fitting
+            self.completed = self.following.feed(line, among) or self.completed
+        phase = self.following.startup.phase
+        if not self._phases or phase != self._phases[-1]:
+            self._phases.append(phase)
+
     def _skip(self, block: bytes, start: int, end: int) -> None:
         """Pass over lines of which it is enough to know that they were there, and which was the last."""
+        if repeat := self._repeats.take_last():
+            number = self._number + block.count(b"\n", start, repeat.start) + 1
+            self._feed(block[repeat.start : min(repeat.end - 1, repeat.start + LONGEST)], number, [])
         self._look_for_clients(block, start, end)
         count = block.count(b"\n", start, end)
         number, stop = self._number + count, end
@@ -220,6 +262,14 @@ def _places(block: bytes, sign: bytes, start: int) -> Iterator[int]:
         yield at
         line_end = block.find(b"\n", at)
         at = block.find(sign, line_end) if line_end >= 0 else -1
+
+
+def _of_line(hits: list[Hit], at: int, end: int) -> tuple[tuple[int, ...], int]:
+    """The words among the hits from `at` on that lie before `end`, and where the others begin."""
+    following = at + 1
+    while following < len(hits) and hits[following][0] < end:
+        following += 1
+    return tuple([word for _, word in hits[at:following]]), following
 
 
 def _lines_above(block: bytes, position: int, count: int, least: int) -> int:

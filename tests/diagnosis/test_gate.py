@@ -66,3 +66,20 @@ def test_a_gate_without_expressions_lets_nothing_through() -> None:
 def test_an_expression_without_a_word_of_its_own_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match="fits lines without any word of 4 letters"):
         Gate([pattern])
+
+
+def test_a_narrowed_search_finds_what_a_frequent_word_tells_with_what_its_expressions_need_besides() -> None:
+    whole = Gate(["NCCL WARN .*failed", "NCCL WARN transport", "Killed", "no (?:pieces|NCCL) here"])
+    frequent = [at for at, word in enumerate(whole._needed) if word == "NCCL WARN "]
+    narrowed = whole.narrowed(frequent, {"NCCL WARN transport"})
+    if gate.hyperscan is None:
+        assert narrowed is None
+        return
+    assert narrowed is not None
+    block = b"NCCL WARN a\nNCCL WARN Call failed\nNCCL WARN\nfailed\nNCCL WARN transport\nKilled\n"
+    assert words_at(narrowed.hits(block), block) == [
+        b"NCCL WARN Call failed",
+        b"NCCL WARN transport",
+        b"Killed",
+    ]
+    assert words_at(narrowed.hits(block, block.index(b"Killed") - 1), block) == [b"Killed"]

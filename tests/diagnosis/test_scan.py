@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.diagnosis import gate, lines
+from orchestrator.diagnosis import gate, lines, search
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.gate import Gate
 from orchestrator.diagnosis.launches import Following
@@ -187,6 +187,17 @@ def failure(text: bytes, *, head: bytes = HEAD, above: int = 0) -> bytes:
     )
 
 
+def progress(part: int, of: bytes = b"Capturing CUDA graphs (decode, FULL)") -> bytes:
+    """What two workers and a library print in turn while something is counted."""
+    shown = b"%s:  %d%%|###   | %d/67 [00:01<00:12,  9.%dit/s]\n" % (of, part, part, part)
+    said = b"gpu7:71:%d [0] NCCL INFO Channel %d via P2P\n" % (part, part)
+    return (
+        b"(Worker_TP0 pid=70) " + shown + said + b"(Worker_TP%d pid=%d) " % (part % 3, part % 3 + 70) + shown
+    )
+
+
+COUNTING = b"".join(progress(part) for part in range(30))
+
 SHORT = {
     "a failure among lines that say nothing": BEGUN + BENIGN[0] * 30 + failure(b"ValueError: torn") + BENIGN[1] * 30,
     "its heading stands as far above as counts": BENIGN[0] * 9 + failure(b"ValueError: torn", above=7) + BENIGN[1] * 9,
@@ -202,6 +213,12 @@ SHORT = {
     "two launches": BEGUN + failure(b"ValueError: 1") + BENIGN[0] * 20 + BEGUN + LOADED,
     "a line that is too long": BENIGN[0] + b"x" * (lines.LONGEST + 9) + b"\n" + failure(b"ValueError: torn"),
     "lines in JSON": b"".join(b'{"log":"%s\\n"}\n' % line for line in failure(b"ValueError: torn").replace(b'"', b'\\"').splitlines()),
+    "progress, and its end": BEGUN + BENIGN[0] * 40 + COUNTING + BENIGN[0] * 20 + UP,
+    "progress that goes on": BEGUN + BENIGN[0] * 40 + COUNTING,
+    "progress between failures": BEGUN + BENIGN[0] * 40 + COUNTING + failure(b"ValueError: 1") + COUNTING + failure(b"KeyError: 3"),
+    "progress of two launches": BEGUN + BENIGN[0] * 40 + COUNTING + failure(b"ValueError: 1") + BENIGN[0] * 20 + BEGUN + BENIGN[1] * 9 + COUNTING,
+    "progress that another one follows": BEGUN + BENIGN[0] * 40 + COUNTING + b"".join(progress(part, b"model-0%d-of-9.safetensors" % part) for part in range(20)),
+    "progress in other dresses": BEGUN + BENIGN[0] * 40 + COUNTING + b"".join(b"llm-1  | " + line for line in COUNTING.splitlines(True)) + UP,
     "empty lines at the end": failure(b"ValueError: torn") + b"\n" * 30,
 }  # fmt: skip
 
@@ -234,6 +251,22 @@ def test_whatever_the_pieces_in_which_it_comes_it_is_as_if_every_line_had_been_r
         scanner.feed(log[start : start + size])
     scanner.close()
     assert outcome(scanner.following) == outcome(every)
+
+
+@pytest.mark.parametrize("size", [200, 1 << 20])
+@pytest.mark.parametrize("name", SHORT)
+def test_so_it_is_where_words_are_frequent(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "FREQUENT", 2)
+    noisy = b"".join(progress(part % 9) + line for part, line in enumerate(SHORT[name].splitlines(True)))
+    for log in (noisy, SHORT[name]):
+        every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+        for line in lines.read(lines.cut([log]), GRAMMAR):
+            every.feed(line)
+        for start in range(0, len(log), size):
+            scanner.feed(log[start : start + size])
+        scanner.close()
+        assert outcome(scanner.following) == outcome(every)
+        assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
 
 
 def test_the_last_lines_are_there_with_their_numbers_once_it_was_caught_up() -> None:
