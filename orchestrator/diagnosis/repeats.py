@@ -6,18 +6,12 @@ the launch has come; so of those that follow each other, whatever stands between
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 _DIGITS = b"0123456789"
 _MOST = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
-    """Where in the block a line stands that was not read."""
-
-    start: int
-    end: int
+Stretch = tuple[int, int]
+"""Where in the block a line begins and ends."""
 
 
 class Repeats:
@@ -25,7 +19,7 @@ class Repeats:
     in what dress, of what."""
 
     def __init__(self) -> None:
-        self._last: Repeat | None = None
+        self._last: Stretch | None = None
         self._known: set[tuple[tuple[int, ...], bytes]] = set()
 
     def forget(self) -> None:
@@ -41,10 +35,10 @@ class Repeats:
         """Whether the line counts the same again; it is remembered as the last then."""
         if not self._known or (words, block[start:hit].translate(None, _DIGITS)) not in self._known:
             return False
-        self._last = Repeat(start, end)
+        self._last = start, end
         return True
 
-    def take_last(self) -> Repeat | None:
-        """The last line that was not read, once."""
+    def take_last(self) -> Stretch | None:
+        """Where the last line stands that was not read, once."""
         last, self._last = self._last, None
         return last

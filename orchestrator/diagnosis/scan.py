@@ -29,6 +29,8 @@ _TAIL = 128 << 10
 """Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects."""
+_COLON = b'":'
+"""None of them is without it, and most logs are."""
 _SPELT = (b"\\u", b"\\/")
 """What such a line has where words in it may be spelt otherwise: it is read whatever it says."""
 _COLOUR_IN_JSON = b"\\u001b["
@@ -111,7 +113,7 @@ class Scanner:
         block = self._held + chunk
         if b"\x1b" in chunk:
             block, self._searched = without_colours(block), 0
-        if not self._wrapped and any(word in chunk for word in _WRAPPED):
+        if not self._wrapped and _COLON in chunk and any(word in chunk for word in _WRAPPED):
             self._wrapped, self._searched = True, 0
         if self._wrapped and _COLOUR_IN_JSON in chunk:
             block, self._searched = without_colours_in_json(block), 0
@@ -135,8 +137,11 @@ class Scanner:
         position = self._read_on(block, 0, end)
         hits, at = self._of_launch(block, position, hits), 0
         while at < len(hits) and hits[at][0] < end:
-            hit, asked = hits[at][0], block.find(b"\n", hits[at][0]) + 1
-            words, at = _of_line(hits, at, asked)
+            hit, word = hits[at]
+            asked, at = block.find(b"\n", hit) + 1, at + 1
+            words: tuple[int, ...] = (word,)
+            while at < len(hits) and hits[at][0] < asked:
+                words, at = (*words, hits[at][1]), at + 1
             first = block.rfind(b"\n", 0, hit) + 1
             if hit < position or self._repeats.takes(words, block, first, hit, asked):
                 continue
@@ -220,8 +225,9 @@ class Scanner:
     def _skip(self, block: bytes, start: int, end: int) -> None:
         """Pass over lines of which it is enough to know that they were there, and which was the last."""
         if repeat := self._repeats.take_last():
-            number = self._number + block.count(b"\n", start, repeat.start) + 1
-            self._feed(block[repeat.start : min(repeat.end - 1, repeat.start + LONGEST)], number, [])
+            first, after = repeat
+            number = self._number + block.count(b"\n", start, first) + 1
+            self._feed(block[first : min(after - 1, first + LONGEST)], number, [])
         self._look_for_clients(block, start, end)
         count = block.count(b"\n", start, end)
         number, stop = self._number + count, end
@@ -262,14 +268,6 @@ def _places(block: bytes, sign: bytes, start: int) -> Iterator[int]:
         yield at
         line_end = block.find(b"\n", at)
         at = block.find(sign, line_end) if line_end >= 0 else -1
-
-
-def _of_line(hits: list[Hit], at: int, end: int) -> tuple[tuple[int, ...], int]:
-    """The words among the hits from `at` on that lie before `end`, and where the others begin."""
-    following = at + 1
-    while following < len(hits) and hits[following][0] < end:
-        following += 1
-    return tuple([word for _, word in hits[at:following]]), following
 
 
 def _lines_above(block: bytes, position: int, count: int, least: int) -> int:

@@ -258,12 +258,12 @@ def test_whatever_the_pieces_in_which_it_comes_it_is_as_if_every_line_had_been_r
 def test_so_it_is_where_words_are_frequent(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "FREQUENT", 2)
     noisy = b"".join(progress(part % 9) + line for part, line in enumerate(SHORT[name].splitlines(True)))
-    for log in (noisy, SHORT[name]):
+    for text in (noisy, SHORT[name]):
         every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
-        for line in lines.read(lines.cut([log]), GRAMMAR):
+        for line in lines.read(lines.cut([text]), GRAMMAR):
             every.feed(line)
-        for start in range(0, len(log), size):
-            scanner.feed(log[start : start + size])
+        for start in range(0, len(text), size):
+            scanner.feed(text[start : start + size])
         scanner.close()
         assert outcome(scanner.following) == outcome(every)
         assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
