@@ -87,6 +87,7 @@ AFTER: Forms = {
     ),
     "gpu_busy": (
         "{command} --env CUDA_VISIBLE_DEVICES={cards}",
+        "{command} --set {setting} --set {shorter}",
         "{command} --set {setting}",
     ),
     "foreseen": ("{command} --set {setting}", "{command} --no-patch {patch}"),

@@ -39,6 +39,21 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class SmallerShare:
+    """A share of each card that is free, and the tokens of one request where only fewer than were asked for fit into it."""
+
+    option: str
+    share: float
+    context: int | None = None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What --set takes."""
+        shorter = () if self.context is None else (f"context={self.context}",)
+        return (f"arguments.{self.option}={self.share:g}", *shorter)
+
+
+@dataclass(frozen=True)
 class Shortage:
     """A card on which the engine would find less free than it takes at its start, and would refuse; sizes in MiB."""
 
@@ -54,8 +69,10 @@ class Shortage:
     """What is held on that card by nobody who is listed."""
     elsewhere: tuple[int, ...] = ()
     """Cards that have room, as many as the launch needs; none where there are not so many."""
-    lower: float | None = None
-    """The share that would be free on every card of the launch; None where that is too little to be of use."""
+    lower: SmallerShare | None = None
+    """The share that would be free on every card of the launch; None where nothing fits into it."""
+    unfit: str = ""
+    """Why nothing does."""
 
     @property
     def little(self) -> bool:
@@ -65,7 +82,8 @@ class Shortage:
     @property
     def sentence(self) -> str:
         """Which card, how much, and who has it."""
-        more = f", and {self.short - 1} more are short" if self.short > 1 else ""
+        others = self.short - 1
+        more = f", and {others} more {'is' if others == 1 else 'are'} short" if others else ""
         return (
             f"GPU{self.card.index} has {self.free_mib:,} of {self.card.memory_mib:,} MiB free, {self.launch.engine} takes "
             f"{self.needed_mib:,} MiB ({self.launch.share:g} of it) or refuses to start{more}: {self.holding}"
@@ -85,19 +103,23 @@ class Shortage:
         """What a person could do, in words."""
         ways = ["wait until it has ended"]
         if self.elsewhere:
-            ways.append(
-                f"take GPUs {','.join(map(str, self.elsewhere))}, which have room (--env CUDA_VISIBLE_DEVICES=...)"
-            )
+            numbers = ",".join(map(str, self.elsewhere))
+            ways.append(f"take GPUs {numbers}, which have room (--env CUDA_VISIBLE_DEVICES={numbers})")
         if self.lower is not None:
-            ways.append(f"share the card with --set arguments.{self.launch.option}={self.lower:g}")
-        return f"It is not ours, so it stays: {', or '.join(ways)}"
+            shorter = "" if self.lower.context is None else ", a context that fits beside it"
+            settings = " ".join(f"--set {setting}" for setting in self.lower.settings)
+            ways.append(f"share the card with {settings}{shorter}")
+        nothing = f". No smaller share of the card would do: {self.unfit}" if self.unfit else ""
+        return f"It is not ours, so it stays: {', or '.join(ways)}{nothing}"
 
     @property
     def cure(self) -> dict[str, str]:
-        """What the next command may give: other `cards`, or a `setting`; nothing where only waiting helps."""
+        """What the next command may give: other `cards`, or a `setting`, with a `shorter` context where it has to be; nothing where
+        only waiting helps."""
         if self.elsewhere:
             return {"cards": ",".join(map(str, self.elsewhere))}
-        return {} if self.lower is None else {"setting": f"arguments.{self.launch.option}={self.lower:g}"}
+        settings = () if self.lower is None else self.lower.settings
+        return dict(zip(("setting", "shorter"), settings, strict=False))
 
 
 def shortage(
@@ -136,7 +158,8 @@ def shortage(
         elsewhere=tuple(roomy[: launch.cards])
         if len(roomy) >= launch.cards and _numbers_hold(cards, launch)
         else (),
-        lower=share if share >= LEAST_SHARE else None,
+        lower=SmallerShare(launch.option, share) if share >= LEAST_SHARE else None,
+        unfit="" if share >= LEAST_SHARE else f"less than {LEAST_SHARE:g} of it is free",
     )
 
 

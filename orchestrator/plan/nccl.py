@@ -13,8 +13,8 @@ from orchestrator.facts.gather import Facts
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.facts.topology import LinkShape, Suggestion, Topology, suggest_nccl
+from orchestrator.plan.beside import demand
 from orchestrator.plan.gpu_room import meant_by
-from orchestrator.plan.outlook import demand
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 

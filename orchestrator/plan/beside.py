@@ -1,0 +1,92 @@
+"""Have the cards room for this launch, and what of it would fit beside those who hold their memory? Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from orchestrator.engines.options import Options
+from orchestrator.facts import gpu_processes, machine
+from orchestrator.facts.machine import Machine
+from orchestrator.facts.source import Unknown
+from orchestrator.plan import gpu_room, outlook
+from orchestrator.plan.change import Change
+from orchestrator.plan.gpu_room import Demand, Shortage, SmallerShare
+from orchestrator.plan.installing import on_cpu
+from orchestrator.plan.measured import VISIBLE
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.survey.survey import Survey
+
+if TYPE_CHECKING:
+    from orchestrator.programs.cleanup import Waited
+
+LEAST_CONTEXT = 2048
+"""Tokens; a request of fewer is of no use."""
+
+
+def demand(survey: Survey, version: str | None, options: Options) -> Demand:
+    """What this launch asks of the cards."""
+    system = survey.facts.of(machine.FACT)
+    visible = options.variable(VISIBLE)
+    if visible is None and isinstance(system, Machine):
+        visible = system.cuda_visible_devices
+    by_bus = options.variable("CUDA_DEVICE_ORDER") == "PCI_BUS_ID"
+    share = options.memory_share(version)
+    return Demand(options.engine, options.share_option, options.gpus, share, visible, by_bus)
+
+
+def gpu_at_most(playbook: Playbook, survey: Survey, version: str | None, options: Options) -> dict[str, int]:
+    """MiB by uuid that may be in use on each card when this launch starts; none where that is not known, or is no reason to
+    refuse it."""
+    if on_cpu(playbook, survey) or options.sizes_its_cache:
+        return {}
+    return gpu_room.at_most_in_use(survey.facts.cards, demand(survey, version, options))
+
+
+def gpu_shortage(
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    options: Options,
+    changes: Sequence[Change] = (),
+    *,
+    now: Waited | None = None,
+) -> Shortage | None:
+    """The card on which this launch would be refused for want of free memory, with what would fit there; what the engine needs
+    besides is the fit's matter.
+
+    `now` is how the cards were when the host had waited for memory; without it the facts tell. `changes` are those in `options`.
+    """
+    computing, launch = survey.facts.of(gpu_processes.FACT), demand(survey, version, options)
+    if on_cpu(playbook, survey):
+        return None
+    if now is not None:
+        short = gpu_room.shortage(*gpu_room.after_waiting(survey.facts.cards, now), launch)
+    elif not isinstance(computing, Unknown):
+        short = gpu_room.shortage(survey.facts.cards, computing, launch, own=survey.facts.own)
+    else:
+        return None
+    if short is None or short.lower is None:
+        return short
+    return _fitting(short, short.lower, playbook, survey, version, options, changes)
+
+
+def _fitting(
+    short: Shortage,
+    lower: SmallerShare,
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    options: Options,
+    changes: Sequence[Change],
+) -> Shortage:
+    """The same with a context that fits into the share which is free, or without that share where none is left."""
+    fit = outlook.fit(playbook, survey, version, options.taking(lower.share), changes)
+    if fit.verdict != "does_not_fit":
+        return short
+    longest = fit.longest_context or 0
+    if longest >= LEAST_CONTEXT and options.context != "auto":
+        return replace(short, lower=replace(lower, context=longest))
+    reason = fit.reason.partition(": ")[0]
+    return replace(short, lower=None, unfit=f"in the {lower.share:g} of it that is free {reason}")
