@@ -79,14 +79,16 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
         return _hanging(launch, known, patches)
     stopping = launch.startup.stopping
     if stopping and not launch.startup.up_line:
-        return Diagnosis(
+        return _by_a_line(launch, stopping, known, patches) or Diagnosis(
             verdict="unknown_fault", root_cause=_caused_by_line(stopping, launch), evidence=_milestone(launch)
         )
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
     if known.served:
         return Diagnosis(verdict="healthy")
-    return _by_a_line(launch, known, patches) or Diagnosis(verdict="starting", evidence=_milestone(launch))
+    last = launch.startup.last
+    by_a_line = _by_a_line(launch, last, known, patches) if last else None
+    return by_a_line or Diagnosis(verdict="starting", evidence=_milestone(launch))
 
 
 def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
@@ -104,8 +106,14 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
         if folded.incident.role != "benign" and folded.incident.first_line > (up or 0)
     ]
     if stopping := launch.startup.stopping:
-        # told to stop, a launch throws more exceptions; if it failed before it was told, those before count
-        since = [folded for folded in since if folded.incident.first_line < stopping.number]
+        # told to stop, a launch throws more exceptions; if it failed before it was told, those before count, and so does
+        # the one by which a server that was not up left: it stops its engine before it says what failed
+        since = [
+            folded
+            for folded in since
+            if folded.incident.first_line < stopping.number
+            or (up is None and _left_by(folded.incident, launch.grammar))
+        ]
     if launch.startup.serves_since is not None:  # a command line is refused before
         since = [folded for folded in since if folded.incident.kind != "refusal"]
     if launch.startup.serves_since is not None and not ended:
@@ -124,6 +132,12 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     ]
     engine = (*launch.grammar.processes.children, "rank")
     return min(standing, key=lambda folded: _rank(folded.incident, up is not None, engine), default=None)
+
+
+def _left_by(incident: Incident, grammar: LogGrammar) -> bool:
+    """Whether a server's program ended by it, and not by the signal that ended it."""
+    front = (incident.process or "").lower().startswith(grammar.processes.front)
+    return front and incident.leaves_program and incident.role == "initiating"
 
 
 def _names_a_cause(incident: Incident) -> bool:
@@ -198,16 +212,13 @@ def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagn
     )
 
 
-def _by_a_line(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
-    """A launch that ended without a word of its own, by a line that a patch knows to end it."""
-    last = launch.startup.last
-    if last is None:
+def _by_a_line(launch: LaunchLog, last: Line, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
+    """A launch that ended without a word of its own but its `last`, by a line that a patch knows to end it."""
+    alone = _line_alone(last, launch)
+    recognised = recognise(patches, alone, launch, known)
+    if recognised is None or recognised.raised.line < launch.startup.phase.line:
         return None
-    recognised = recognise(patches, _line_alone(last, launch), launch, known)
-    since = launch.startup.phase.line
-    if recognised is None or recognised.raised.line < since:
-        return None
-    return _fault(launch, FoldedIncident(_line_alone(last, launch), [], 1), recognised, known)
+    return _fault(launch, FoldedIncident(alone, [], 1), recognised, known)
 
 
 def _line_alone(line: Line, launch: LaunchLog) -> Incident:
