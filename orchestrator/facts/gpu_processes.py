@@ -14,7 +14,7 @@ _SCRIPT = (
     + r"""
 out=$(nvidia-smi --query-compute-apps=gpu_uuid,pid,process_name,used_gpu_memory --format=csv,noheader,nounits); rc=$?
 printf '%s\n' "$out"
-for pid in $(printf '%s\n' "$out" | sed -n 's/^GPU-[^,]*, \([0-9]*\), .*/\1/p' | sort -u); do
+for pid in $(printf '%s\n' "$out" | sed -n 's/^[A-Z]*-[^,]*, \([0-9]*\), .*/\1/p' | sort -u); do
   [ -r "/proc/$pid/cmdline" ] || continue
   printf 'owner: %s %s %s\n' "$pid" "$(stat -c %U "/proc/$pid")" "$(tr '\0\n' '  ' <"/proc/$pid/cmdline")"
   printf 'container: %s %s\n' "$pid" "$(grep -oE '[0-9a-f]{64}' "/proc/$pid/cgroup" | head -n 1)"
@@ -51,7 +51,7 @@ def parse(output: Output) -> tuple[GpuProcess, ...] | Unknown:
     processes = []
     for line in output.out.splitlines():
         # a process name may hold commas: two fields from the left, one from the right
-        match = re.fullmatch(r"(GPU-[^,]+), (\d{1,18}), (.*), ([^,]+)", line.strip())
+        match = re.fullmatch(r"((?:GPU|MIG)-[^,]+), (\d{1,18}), (.*), ([^,]+)", line.strip())
         if match:
             uuid, pid, name, memory = match.groups()
             mib = re.fullmatch(r"(\d{1,18})( MiB)?", memory)

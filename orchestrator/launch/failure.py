@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from orchestrator.diagnosis.verdict import Diagnosis
     from orchestrator.launch.watch import Seen
     from orchestrator.plan.gpu_room import Shortage
+    from orchestrator.plan.still_held import StillHeld
     from orchestrator.programs.smoke import Completion
 
 
@@ -123,7 +124,7 @@ def no_remedy(failure: Failure, reason: str, *, host: str, ended: bool = False) 
 class GpuBusy(LaunchFailed):
     """A launch for which others leave too little of a card, though it was waited for."""
 
-    def __init__(self, host: str, launch: int, short: Shortage) -> None:
+    def __init__(self, host: str, launch: int, short: Shortage | StillHeld) -> None:
         super().__init__(
             "gpu_busy",
             f"{host}: launch {launch} failed: {short.sentence}. {short.advice}",

@@ -105,7 +105,7 @@ class Repair:
         self.have_consents(treatment)
         plan = treatment.plans[self._together.hosts.index(acting)]
         try:
-            acting.do(_before(plan, change, failure.launch))
+            acting.do(_before(plan, change, failure))
         except GpuBusy as busy:
             self._tell_finding(fall, Decision(None, busy.short.advice), host=busy.short.sentence)
             raise
@@ -206,11 +206,12 @@ def _sets(decision: Decision) -> bool:
     return decision.change is not None and decision.change.sets_something
 
 
-def _before(plan: Plan, change: Change, launch: int) -> list[Step]:
+def _before(plan: Plan, change: Change, failure: Failure) -> list[Step]:
     """What a remedy does once, before what it sets."""
     steps: list[Step] = [Clean(plan.survey.observed)]
     if change.cleanups:
-        steps.append(CleanUp(plan, change, launch))
+        remedy = failure.diagnosis.remedy
+        steps.append(CleanUp(plan, change, failure.launch, remedy.known.groups if remedy else {}))
     if change.redownloads:
         steps.append(DiscardStep(plan, change))
     return steps

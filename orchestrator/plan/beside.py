@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Demand, Shortage, SmallerShare
 from orchestrator.plan.installing import on_cpu
 from orchestrator.plan.measured import VISIBLE
+from orchestrator.plan.still_held import StillHeld, still_held
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
@@ -70,6 +71,26 @@ def gpu_shortage(
     if short is None or short.lower is None:
         return short
     return _fitting(short, short.lower, playbook, survey, version, options, changes)
+
+
+def held(
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    options: Options,
+    waited: Waited,
+    read: Mapping[str, str],
+) -> Shortage | StillHeld | None:
+    """For want of what the next launch would be refused again, once memory was waited for: by the cards, else by what was `read` of
+    the engine's own refusal. A little less than is asked is for another remedy."""
+    short = gpu_shortage(playbook, survey, version, options, now=waited)
+    if short is not None:
+        return None if short.little else short
+    launch = demand(survey, version, options)
+    now, _ = gpu_room.after_waiting(survey.facts.cards, waited)
+    if on_cpu(playbook, survey) or gpu_room.measured(now, launch):
+        return None
+    return still_held(read, waited, launch, outlook.fit(playbook, survey, version, options))
 
 
 def _fitting(

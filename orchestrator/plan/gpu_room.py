@@ -131,8 +131,8 @@ def shortage(
     cards are meant, or what our own processes hold (in a container the driver tells the pids of the host).
     """
     listed = list(processes)
-    meant = meant_by(cards, launch)
-    if not meant or any(card.memory_mib is None or card.memory_used_mib is None for card in meant):
+    meant = measured(cards, launch)
+    if not meant:
         return None
     if own and not any(process.pid in own and process.memory_mib for process in listed):
         return None
@@ -171,6 +171,13 @@ def at_most_in_use(cards: Sequence[Gpu], launch: Demand) -> dict[str, int]:
         for card in meant_by(cards, launch)
         if card.memory_mib is not None
     }
+
+
+def measured(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:
+    """The cards that the launch will take; none where they are not known, or one of them does not tell its memory."""
+    meant = meant_by(cards, launch)
+    untold = any(card.memory_mib is None or card.memory_used_mib is None for card in meant)
+    return [] if untold else meant
 
 
 def meant_by(cards: Sequence[Gpu], launch: Demand) -> list[Gpu]:

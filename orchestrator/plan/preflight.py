@@ -18,6 +18,7 @@ from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.patches.known import Known
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.installing import on_cpu
+from orchestrator.plan.still_held import StillHeld
 from orchestrator.playbook.pinned import PinnedEngine, offered
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.cards import holding
@@ -197,7 +198,7 @@ def _on_the_bus(survey: Survey, answering: int) -> str:
     return listed and f"; {listed}"
 
 
-def gpu_busy(host: str, short: Shortage) -> PreflightRefused:
+def gpu_busy(host: str, short: Shortage | StillHeld) -> PreflightRefused:
     """That a launch would certainly be refused by the engine: what others hold of a card leaves too little."""
     return PreflightRefused(
         "gpu_busy",

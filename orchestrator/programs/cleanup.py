@@ -24,11 +24,13 @@ class Removed(Value):
 
 
 class Waited(Value):
-    """The GPUs after a wait for their memory: MiB by uuid, and who computes on them."""
+    """The GPUs after a wait for their memory: MiB by uuid, and who computes on them. `given_back`: whether memory came back while
+    it was waited, or since the last launch began; None where no GPU tells."""
 
     seconds: float
     used_mib: dict[str, int]
     holders: tuple[GpuProcess, ...]
+    given_back: bool | None = None
 
 
 class Cleaned(Value):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from orchestrator.base.errors import CheckpointError
 from orchestrator.engines import registry
 from orchestrator.job import Job
-from orchestrator.plan.beside import gpu_shortage
+from orchestrator.plan.beside import held
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage, holders
 from orchestrator.plan.plan import Plan
+from orchestrator.plan.still_held import StillHeld
 from orchestrator.programs.ask import ask
 from orchestrator.programs.cleanup import Cleanup, Removed, Waited
 from orchestrator.programs.discard import Discard, KnownFile
@@ -25,10 +27,13 @@ BY_STOPPING = ("shm", "orphan_processes")
 """What is cleaned with every launch that is stopped."""
 
 
-def clean(job: Job, plan: Plan, wanted: Sequence[str]) -> Shortage | None:
+def clean(
+    job: Job, plan: Plan, wanted: Sequence[str], read: Mapping[str, str] = MappingProxyType({})
+) -> Shortage | StillHeld | None:
     """Clean what these names say, as far as stopping the launch has not done it.
 
-    Gives what is short on the cards where memory was waited for, none came, and the next launch would be refused too.
+    Gives who holds the cards where memory was waited for, none came, and the next launch would be refused too; `read` is what the
+    last one said when it was.
     """
     names = [name for name in wanted if name not in BY_STOPPING]
     if not names:
@@ -51,18 +56,13 @@ def clean(job: Job, plan: Plan, wanted: Sequence[str]) -> Shortage | None:
         cleaned = ask(job.host, request, deadline=DEADLINE_SECONDS)
         step.done = "; ".join(_cleaned(name, getattr(cleaned, name)) for name in names)
         step.data = cleaned.as_json()
-        short = _shortage(plan, cleaned.gpu_memory_wait)
+        waited = cleaned.gpu_memory_wait
+        short = None
+        if waited is not None:
+            short = held(plan.playbook, plan.survey, plan.version, plan.options, waited, read)
         if short is not None:
             step.state = "failed"
     return short
-
-
-def _shortage(plan: Plan, waited: Waited | None) -> Shortage | None:
-    """What is short by the cards as they were after the wait; a little less than is asked is for another remedy."""
-    if waited is None:
-        return None
-    short = gpu_shortage(plan.playbook, plan.survey, plan.version, plan.options, now=waited)
-    return None if short is None or short.little else short
 
 
 def _cleaned(name: str, done: Removed | Waited | None) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from orchestrator.launch.failure import GpuBusy
 from orchestrator.plan.change import Change
@@ -19,6 +20,8 @@ class CleanUp(Step):
     plan: Plan
     change: Change
     launch: int
+    read: Mapping[str, str] = field(default_factory=dict)
+    """What its patch read out of the failure, by name."""
 
     @property
     def effects(self) -> Effects:
@@ -28,6 +31,6 @@ class CleanUp(Step):
         from orchestrator.remedy import carry_out
 
         work.require()
-        short = carry_out.clean(work.job, self.plan, self.change.cleanups)
+        short = carry_out.clean(work.job, self.plan, self.change.cleanups, self.read)
         if short is not None:
             raise GpuBusy(work.job.host.name, self.launch, short)

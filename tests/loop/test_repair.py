@@ -111,7 +111,7 @@ def test_an_old_one_that_a_person_may_have_mended_is_launched_again_within_the_b
     ],
 )
 def test_a_remedy_stops_and_cleans_before_it_sets(change: Change, names: list[str]) -> None:
-    steps = _before(plan(survey(journal=[STARTED])), change, 1)
+    steps = _before(plan(survey(journal=[STARTED])), change, failure())
     assert [step.name for step in steps] == names
     assert all(step.as_json()["effects"] for step in steps)
 

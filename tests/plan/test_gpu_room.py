@@ -89,6 +89,10 @@ CASES = {
         used(gpu0=85070), (on(0, None, name=None, user=None, command=None),),
         words=("pid 8121 (not to be seen from here) holds memory",), cure=OTHERS, more={"unseen_mib": 0},
     ),
+    "processes of two users": Case(
+        used(gpu0=60002), (on(0, 40000), on(0, 20000, pid=9, user="eve", command="/usr/bin/ollama serve")), asking(8, 0.9),
+        words=("pid 8121 (python3 train.py --api-key ***, user ml) holds 40,000 MiB; pid 9 (ollama serve, user eve) holds 20,000 MiB",),
+    ),
     "some of it is listed, beside what others hold elsewhere": Case(
         used(gpu0=85070, gpu1=60000), (on(0, 40000), on(1, 59998, pid=5), on(7, 10, pid=6)), asking(4, 0.9),
         words=("and 1 more is short", "45,070 MiB are held by what cannot be seen from here"),

@@ -10,6 +10,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.base.errors import CheckpointError
 from orchestrator.base.events import Event, Report
+from orchestrator.facts.gpus import Gpus
 from orchestrator.hosts.local import LocalHost
 from orchestrator.job import Job
 from orchestrator.patches import catalogue
@@ -18,7 +19,7 @@ from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.remedy import carry_out
-from tests.surveys import survey
+from tests.surveys import cards, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
 PATCH = next(patch for patch in catalogue.load([shipped("patches")]) if patch.id == "gpu-memory-not-free")
@@ -79,6 +80,19 @@ def test_memory_that_was_waited_for(used: int, state: str, words: str) -> None:
     assert (short is not None) == (state == "failed")
     if short is not None:
         assert "GPU3 has 37,885 of 97,887 MiB free" in short.sentence
+
+
+def test_on_parts_of_a_card_the_engines_own_word_counts() -> None:
+    gpus = Gpus(tuple(replace(card, mig="Enabled") for card in cards().gpus))
+    plan = make_plan("gpu7", KIMI, replace(survey(gpus=gpus), fresh=False), Wishes())
+    answer = {"seconds": 5.2, "used_mib": {"GPU-3": 60002}, "holders": [HOLDER], "given_back": False}
+    with Host(answer) as host:
+        read = {"free": "11.9", "total": "94.97", "wanted": "85.47", "util": "0.9"}
+        held = carry_out.clean(job(host, Told()), plan, WAITING.cleanups, read)
+    assert held is not None
+    assert held.sentence.startswith(
+        "vLLM found 11.9 of 94.97 GiB free and takes 85.47 GiB, and nothing was given back in 5 s: pid 8121"
+    )
 
 
 def test_where_nvidia_smi_does_not_answer_the_next_launch_tells() -> None:

@@ -29,11 +29,11 @@ def test_it_is_cleaned_under_the_lock_and_nothing_follows_where_memory_is_short(
     short: Shortage | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cleaned: list[Any] = []
-    monkeypatch.setattr(carry_out, "clean", lambda job, plan, names: cleaned.append(names) or short)
+    monkeypatch.setattr(carry_out, "clean", lambda job, plan, *asked: cleaned.append(asked) or short)
     if short is None:
-        assert do(CleanUp(plan(), CHANGE, 3)) == (None, 1)
+        assert do(CleanUp(plan(), CHANGE, 3, {"free": "1"})) == (None, 1)
     else:
         with pytest.raises(GpuBusy, match="gpu7: launch 3 failed: ") as caught:
-            do(CleanUp(plan(), CHANGE, 3))
+            do(CleanUp(plan(), CHANGE, 3, {"free": "1"}))
         assert caught.value.short is short
-    assert cleaned == [CHANGE.cleanups]
+    assert cleaned == [(CHANGE.cleanups, {"free": "1"})]

@@ -92,6 +92,13 @@ def without_room(now: Mapping[str, int] | None, at_most: Mapping[str, int]) -> d
     return {uuid: mib for uuid, mib in (now or {}).items() if mib > at_most.get(uuid, mib)}
 
 
+def given_back(now: Mapping[str, int], *earlier: Mapping[str, int]) -> bool | None:
+    """Whether less is in use on some GPU than at one of the earlier times; None where no two of them tell of the same GPU."""
+    then = {uuid: max(used[uuid] for used in earlier if uuid in used) for used in earlier for uuid in used}
+    less = [mib < then[uuid] - SLACK_MIB for uuid, mib in now.items() if uuid in then]
+    return any(less) if less else None
+
+
 def apps() -> list[App] | None:
     """Who computes on a GPU now; None where it cannot be told."""
     text = _ask("--query-compute-apps=pid,gpu_uuid,used_gpu_memory,process_name", 10.0)
@@ -99,9 +106,9 @@ def apps() -> list[App] | None:
 
 
 def holders() -> list[dict[str, Any]]:
-    """[{gpu_uuid, pid, name, memory_mib, user, command}] of the processes that compute on a GPU, one for each GPU.
+    """[{gpu_uuid, pid, name, memory_mib, user, command, container}] of the processes that compute on a GPU, one for each GPU.
 
-    User and command are null where the process cannot be looked at from here.
+    What follows the memory is null where the process cannot be looked at from here.
     """
     return [
         {
@@ -111,6 +118,7 @@ def holders() -> list[dict[str, Any]]:
             "memory_mib": app.mib,
             "user": procs.owner(app.pid) if app.visible else None,
             "command": procs.command(app.pid) if app.visible else None,
+            "container": procs.container(app.pid) if app.visible else None,
         }
         for app in apps() or ()
     ]

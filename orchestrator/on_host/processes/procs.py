@@ -199,6 +199,12 @@ def owner(pid: int) -> str | None:
     return None if uid is None else user(uid)
 
 
+def container(pid: int) -> str | None:
+    """The first twelve digits of its container's id, as `docker ps` shows them; None where it is in none."""
+    match = re.search(rb"[0-9a-f]{64}", read_bytes(f"/proc/{pid}/cgroup"))
+    return match[0][:12].decode() if match else None
+
+
 def started(process: Process) -> float | None:
     """When a process started, seconds since 1970."""
     for line in read_bytes("/proc/stat").splitlines():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     gpu_at_most_mib ({uuid: MiB}: once no GPU has more in use there is nothing left to wait for; empty where that is not known).
     Answers {name: {...}}: compile_cache
     {removed: [path], kept: [{path, reason}]}, stale_lock {removed: [path], kept: [{path, reason}]}, gpu_memory_wait
-    {seconds, used_mib, holders: [{pid, user, command}]} or null where nvidia-smi does not answer.
+    {seconds, used_mib, holders: [{pid, user, command}], given_back: whether memory of a GPU came back meanwhile or since the last
+    launch began, null where no GPU tells} or null where nvidia-smi does not answer.
     """
     state = state_folder(request["instance"])
     done: dict[str, Any] = {}
@@ -42,7 +42,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
             elif name == "stale_lock":
                 done[name] = _stale_locks(request["folder"], _environment(state, request))
             elif name == "gpu_memory_wait":
-                done[name] = _wait_for_gpus(request["seconds"], request.get("gpu_at_most_mib") or {})
+                done[name] = _wait_for_gpus(state, request)
             else:
                 raise Refusal("bad_request", f"cleanup knows no {name!r}")
         append(state, {"action": "clean", "what": done})
@@ -114,16 +114,23 @@ def _stale_locks(folder: str, environment: dict[str, str]) -> dict[str, Any]:
     return {"removed": removed, "kept": kept}
 
 
-def _wait_for_gpus(seconds: float, at_most: Mapping[str, int]) -> dict[str, Any] | None:
+def _wait_for_gpus(state: Path, request: dict[str, Any]) -> dict[str, Any] | None:
     """Wait as long as memory of the GPUs is being given back and one of them has too little."""
+    seconds, at_most = request["seconds"], request.get("gpu_at_most_mib") or {}
+    last = _last(state)
+    before = (last.record.get("gpu_before_mib") if last else None) or {}
     began = fell = time.monotonic()
-    lowest = gpu_memory.used()
-    now = lowest
-    while now is not None and lowest is not None:
+    first = lowest = now = gpu_memory.used()
+    while now is not None and lowest is not None and first is not None:
         waited = time.monotonic() - began
         enough = bool(at_most) and not gpu_memory.without_room(now, at_most)
         if enough or time.monotonic() - fell >= STEADY_SECONDS or waited >= seconds:
-            return {"seconds": round(waited, 1), "used_mib": now, "holders": gpu_memory.holders()}
+            return {
+                "seconds": round(waited, 1),
+                "used_mib": now,
+                "holders": gpu_memory.holders(),
+                "given_back": gpu_memory.given_back(now, first, before),
+            }
         time.sleep(POLL_SECONDS)
         now = gpu_memory.used()
         if now is not None and sum(now.values()) < sum(lowest.values()):

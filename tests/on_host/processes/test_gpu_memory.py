@@ -47,6 +47,22 @@ def test_unreturned(
     assert gpu_memory.unreturned(now, before, computing, {7}) == held
 
 
+@pytest.mark.parametrize(
+    ("now", "earlier", "back"),
+    [
+        ({A: 20002}, [{A: 20002}, {A: 20002}], False),
+        ({A: 20002, B: 4}, [{A: 20002, B: 20002}, {}], True),
+        ({A: 20002}, [{A: 20002}, {A: 60000}], True),  # an orphan was ended before anybody waited
+        ({A: 20002}, [{A: 20002}, {A: 4}], False),  # it came after the launch had begun
+        ({A: 19600}, [{A: 20002}], False),
+        ({}, [{A: 20002}], None),
+        ({A: 4}, [{B: 4}, {}], None),
+    ],
+)
+def test_given_back(now: dict[str, int], earlier: list[dict[str, int]], back: bool | None) -> None:
+    assert gpu_memory.given_back(now, *earlier) is back
+
+
 @pytest.fixture
 def smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Answers 45154 MiB and pid 7 until it was asked `calls` times, then 4 MiB and nobody."""

@@ -143,3 +143,16 @@ def test_marker_and_log(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "number"),
+    [
+        (f"0::/system.slice/docker-{'8f2c01234567'.ljust(64, 'a')}.scope\n", "8f2c01234567"),
+        ("0::/user.slice/user-1000.slice/session-4.scope\n", None),
+        ("", None),
+    ],
+)
+def test_the_container_of_a_process(cgroup: str, number: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(procs, "read_bytes", {"/proc/812/cgroup": cgroup.encode()}.__getitem__)
+    assert procs.container(812) == number

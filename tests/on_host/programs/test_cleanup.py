@@ -268,7 +268,8 @@ def test_the_wait_ends_with_room_or_when_nothing_comes(
     monkeypatch.setattr(gpu_memory, "holders", list)
     request = {**REQUEST, "names": ["gpu_memory_wait"], "folder": "/nonexistent", "environment": {}}
     done = cleanup.main({**request, "gpu_at_most_mib": at_most})["gpu_memory_wait"]
-    assert done == {"seconds": seconds, "used_mib": {"a": used[-1]}, "holders": []}
+    back = used[-1] < used[0]
+    assert done == {"seconds": seconds, "used_mib": {"a": used[-1]}, "holders": [], "given_back": back}
 
 
 def test_without_nvidia_smi_there_is_no_answer(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
