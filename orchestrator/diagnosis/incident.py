@@ -137,7 +137,9 @@ def incident_of(
 def _says_of_itself(line: Line, processes: ProcessNames) -> bool:
     if line.level is not None and line.file:
         # an engine's process logs clients' grammars, adapters and request names as well
-        return (processes.files.search(line.file) or _LIBRARIES.search(line.file)) is not None
+        own = processes.files.search(line.file) or _LIBRARIES.search(line.file)
+        keeps = processes.keepers and processes.keepers.search(f"{line.process} {line.file}")
+        return (own or keeps) is not None
     return (line.process or "").startswith(processes.speaking)
 
 

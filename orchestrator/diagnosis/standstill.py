@@ -5,6 +5,7 @@ A launch that hangs need not be silent: a process polls and says so, a server co
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from orchestrator.engines.log_grammar import Pulse
 
 TAIL_LINES = 200
 """Lines at the end of a log that are looked at."""
+_WITH_YEAR = re.compile(r"\d{4}-(\d\d-\d\d)[ T](\d\d:\d\d:\d\d)")
 _REPEATED = 4
 """How often a line must be among them, word for word, to be a heartbeat."""
 
@@ -50,7 +52,9 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pul
 
 
 def _moment(time: str | None) -> datetime | None:
-    """Times of a log have no year; a leap year knows every day."""
+    """Times of a log have no year, but for records that are JSON; a leap year knows every day."""
+    whole = _WITH_YEAR.match(time) if time else None
+    time = f"{whole[1]} {whole[2]}" if whole else time
     try:
         return datetime.strptime(f"2024-{time} +0000", "%Y-%m-%d %H:%M:%S %z") if time else None
     except ValueError:

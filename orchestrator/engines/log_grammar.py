@@ -51,7 +51,8 @@ class ProcessNames:
 
     `front` repeats what clients send (lower case); `children` are no server, so none of them says that another launch
     begins; `speaking` are the engine's own where output has no header. `alone` is the name of one that has none in the log as
-    long as it is the only one. `files`: the source files in which the engine says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
+    long as it is the only one. `keepers` fits "NAME FILE" of a record by one that looks after the others and has no clients. `files`: the source files in
+    which the engine says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
     """
 
     front: tuple[str, ...]
@@ -59,6 +60,7 @@ class ProcessNames:
     speaking: tuple[str, ...]
     files: re.Pattern[str]
     named: re.Pattern[bytes]
+    keepers: re.Pattern[str] | None = None
     alone: str | None = None
 
 

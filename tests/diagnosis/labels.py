@@ -25,7 +25,8 @@ UNRECOGNISED = "no-patch"
 WRAPPERS = (
     "Engine core initialization failed", "Engine process failed to start", "EngineCore failed to start",
     "EngineCore encountered an issue", "WorkerProc failed to start", "WorkerProc initialization failed",
-    "Worker failed with error", "AsyncLLM output_handler failed", "died unexpectedly",
+    "Worker failed with error", "AsyncLLM output_handler failed", "died unexpectedly", "Frontend process failed",
+    "Worker failed with KV connector output", "One or more workers failed", "Input socket thread died",
 )  # fmt: skip
 """Sentences that only say that another process failed."""
 FILES = sorted(FOLDER.glob("*/*/cases.yaml"))

@@ -44,6 +44,14 @@ def test_heartbeats_are_timed_by_what_they_say() -> None:
     assert still([*STARTED, *polls(9)]) == Standstill(480.0, stuck=False)
 
 
+def test_so_they_are_where_records_are_json() -> None:
+    beats = [
+        f'{{"asctime": "2026-03-11 05:{minute:02}:00,123", "levelname": "DEBUG", "name": "vllm.v1.engine.utils", "message": "Waiting"}}'
+        for minute in range(9)
+    ]
+    assert still([*STARTED, *beats]) == Standstill(480.0, stuck=False)
+
+
 @pytest.mark.parametrize(
     "line",
     [

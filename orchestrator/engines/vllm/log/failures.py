@@ -11,11 +11,13 @@ FAILURES = Failures(
     wrappers=re.compile(
         r"Engine (?:core|process) (?:initialization failed|failed to start)|WorkerProc initialization failed"
         r"|Worker failed with error|EngineCore encountered an issue|EngineDeadError|See stack trace|Executor failed\."
-        r"|Error executing method|ray::\w|MQEngineDeadError|Failed core proc"
+        r"|Error executing method|ray::\w|MQEngineDeadError|Failed core proc|Frontend process failed during|One or more workers failed$"
+        r"|Worker failed with KV connector output|Microbatch \d{1,6} of \d{1,6} failed$|Input socket thread died during startup"
+        r"|Engine core process \S{1,80} died unexpectedly|Process \S{1,80} \(PID: \d{1,10}\) died with exit code"
     ),
     titles=re.compile(
         r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler|Error executing method"
-        r"|Exception in ASGI)"
+        r"|Exception in ASGI|Exception occurred while running API servers)"
     ),
     fatal_titles=re.compile(
         r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler failed)"
@@ -24,9 +26,11 @@ FAILURES = Failures(
     programs=("vllm", "api_server"),
     crashes=re.compile(r"No module named '?vllm'?$"),
     deaths=re.compile(
-        r"^(?:Worker proc|RayWorkerProc) .*died unexpectedly|^A worker died or was killed while executing a task"
+        r"^(?:Worker proc|RayWorkerProc|Engine core proc) .*died unexpectedly|^A worker died or was killed while executing a task"
+        r"|^\[shutdown\] MPClient: engine core exited unexpectedly|^DPSupervisor found [1-9]\d{0,5} exited DP Servers"
+        r"|^Weight cache daemon rank\(s\) exited during startup"
     ),
-    crash_hints=("No module", "died"),
+    crash_hints=("No module", "died", "exited"),
     quotation=re.compile(
         r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
     ),

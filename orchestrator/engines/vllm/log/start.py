@@ -28,11 +28,13 @@ _MILESTONES = re.compile(
     r"|(?P<starting_server>Starting vLLM (?:API )?server|Available routes are:|Supported_? ?tasks: )"
     r"|(?P<capturing_graphs>Capturing CUDA graphs?|Capturing cudagraphs|Graph capturing finished)"
     r"|(?P<allocating_kv_cache>Available KV cache memory: |GPU KV cache size: |# GPU blocks: |Maximum concurrency for )"
-    r"|(?P<compiling>Dynamo bytecode transform time|for vLLM's torch\.compile|Compiling a graph|torch\.compile t(?:akes|ook))"
+    r"|(?P<compiling>Dynamo bytecode transform time|for vLLM's torch\.compile|Compiling a graph|torch\.compile t(?:akes|ook)"
+    r"|Starting torch\.compile$)"
     r"|(?P<profiling>Loading weights took|Loading model weights took|Model loading took)"
     r"|(?P<loading_weights>[Ll]oading (?:safetensors|shards|pt checkpoint)|Multi-thread loading|Prefetching checkpoint files)"
     r"|(?P<downloading>\.safetensors: {1,8}\d{1,3}%|Time spent downloading weights)"
-    r"|(?P<starting_workers>world_size=\d{1,6} rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model)"
+    r"|(?P<starting_workers>world_size=\d{1,6} rank=|is assigned as DP rank|vLLM is using nccl|Starting to load model"
+    r"|Loading model from scratch)"
     r"|(?P<starting_engine>Initializing an? (?:V\d )?LLM engine \(v|Connecting to existing Ray cluster|Started a local Ray)"
     r"|(?P<configuring>vLLM (?:API )?server version |non-default args: |args: Namespace\(|Resolved architecture: "
     r"|Using max model len |^\W{5,80}version \d{1,4}\.\d{1,4}\S{0,80}$)"
@@ -56,7 +58,7 @@ START = Start(
     begin_hints=(" version ", "args: "),
     # the files of vLLM (0.6 to 0.33) that say with which version and arguments a server starts
     starters=re.compile(
-        r"(?:^|[./])(?:utils|api_utils|api_server|arg_utils|launcher|serve)(?:\.py)?(?::\d+)?$"
+        r"(?:^|[./])(?:utils|api_utils|api_server|arg_utils|launcher|serve|startup)(?:\.py)?(?::\d+)?$"
     ),
     stopping=re.compile(
         r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown triggered)|^INFO: +Shutting down$"
