@@ -16,6 +16,8 @@ OUT_OF_MEMORY = "host-out-of-memory"
 GUESSED = "process-killed"
 """The one that knows from the log alone that somebody sent SIGKILL."""
 KILLED = 128 + signal.SIGKILL
+_SHELLS_WORD = "Killed"
+"""What a shell prints into the log of a program that was killed under it; how it ended is on record (`on_host/kinds/`)."""
 _FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
 
 
@@ -53,6 +55,7 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
     """
     if ended.rebooted:
         return Judged(diagnosis, "the machine was started anew since the launch began")
+    diagnosis, unsaid = _by_its_record(diagnosis, ended.exit_code)
     guessed = diagnosis.finding is not None and diagnosis.finding.patch == GUESSED
     if diagnosis.finding is not None and not guessed:
         return Judged(diagnosis)
@@ -67,7 +70,7 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
         return _by_the_kernel(diagnosis, known, None, patches)
     if not guessed and ended.exit_code != KILLED:
         return Judged(diagnosis)
-    how = "" if guessed else "ended by SIGKILL; "
+    how = "" if guessed and not unsaid else "ended by SIGKILL; "
     if kills or (ended.oom_kills.machine and ended.kernel is None):
         count = _processes(len(kills) or ended.oom_kills.machine or 0)
         known = f"{how}likely by the kernel, which killed {count} of this machine for want of memory since it began"
@@ -78,6 +81,18 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
     else:
         known = f"{how}nobody knows by whom: the kernel's log cannot be read"
     return Judged(diagnosis, known, from_outside=True)
+
+
+def _by_its_record(diagnosis: Diagnosis, exit_code: int | None) -> tuple[Diagnosis, bool]:
+    """The diagnosis without a shell's word for what is on record, and whether there was one: a cause of the engine's own it is none,
+    and of another signal than SIGKILL it is not even true."""
+    root = diagnosis.root_cause
+    if root is None or root.text != _SHELLS_WORD or exit_code not in _FROM_OUTSIDE:
+        return diagnosis, False
+    if exit_code == KILLED:
+        return diagnosis.model_copy(update={"root_cause": None}), True
+    nothing = {"verdict": "unknown_fault", "root_cause": None, "finding": None, "remedy": None}
+    return diagnosis.model_copy(update=nothing), True
 
 
 def _explained(diagnosis: Diagnosis) -> bool:

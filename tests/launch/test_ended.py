@@ -119,6 +119,25 @@ def test_who_ended_it(name: str) -> None:
         assert judged.diagnosis == diagnosis
 
 
+@pytest.mark.parametrize(
+    ("exit_code", "finding", "known"),
+    [
+        (137, "process-killed", "ended by SIGKILL; nobody knows by whom: the kernel's log shows no out-of-memory kill since it began"),
+        (143, None, ""),  # by TERM, says the record: a person, or a service manager
+        (None, "process-killed", "nobody knows by whom: the kernel's log shows no out-of-memory kill since it began"),
+    ],
+)  # fmt: skip
+def test_the_word_of_a_shell_that_held_it_is_no_cause_where_its_end_is_on_record(
+    exit_code: int | None, finding: str | None, known: str
+) -> None:
+    diagnosis = told(b"Killed")
+    assert diagnosis.root_cause is not None and diagnosis.root_cause.text == "Killed"
+    judged = judge(diagnosis, end(exit_code=exit_code), {}, PATCHES)
+    assert (judged.diagnosis.root_cause is None) == (exit_code is not None)
+    assert (judged.diagnosis.finding and judged.diagnosis.finding.patch) == finding
+    assert judged.known == known
+
+
 def test_only_headers_name_processes_of_ours() -> None:
     request = b"(APIServer pid=800) INFO 02-20 21:34:40 [logger.py:1] prompt: '(Worker_TP9 pid=4711) ERROR'\n"
     assert named([request, b"    (Worker_TP9 pid=4711) x\n"], GRAMMAR.processes) == {800: "APIServer"}
