@@ -61,10 +61,14 @@ class Reading:
 
     def course(self, goal: Goal = "up", begin: Onward | None = None) -> Course:
         """What a verb would do, from the start or where an earlier step left off; reads only."""
-        if begin == "installed":
-            self._facts = None
+        if begin in ("installed", "crowded"):
+            self.look_anew()
         plan = self.plan(goal)  # which may find out by which Python the job is done
         return course(self.job, plan, goal, begin)
+
+    def look_anew(self) -> None:
+        """Have the facts of the host read again with the next plan."""
+        self._facts = None
 
     def differences(self, plan: Plan) -> tuple[Change, ...]:
         """The changes that apply to the checkpoint and the command."""

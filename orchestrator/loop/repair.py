@@ -11,6 +11,7 @@ from orchestrator.launch.failure import Failure, GpuBusy, no_remedy
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.locks import Locks
 from orchestrator.loop.together import Fall, Together
+from orchestrator.plan.beside import shares
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.windows import holds, may_be
@@ -107,6 +108,10 @@ class Repair:
         try:
             acting.do(_before(plan, change, failure))
         except GpuBusy as busy:
+            if shares(busy.short, acting.reading.job.consents):
+                acting.reading.look_anew()
+                acting.reading.job.report.emit("warning", busy.short.shared)
+                return
             self._tell_finding(fall, Decision(None, busy.short.advice), host=busy.short.sentence)
             raise
         if change.redownloads:

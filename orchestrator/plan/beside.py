@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from orchestrator.engines.options import Options
+from orchestrator.base.consents import Consent
+from orchestrator.engines.options import Option, Options
 from orchestrator.facts import gpu_processes, machine
 from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
@@ -20,8 +21,11 @@ from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.survey import Survey
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from orchestrator.programs.cleanup import Waited
 
+SHARE_CARDS: Consent = "share-cards"
 LEAST_CONTEXT = 2048
 """Tokens; a request of fewer is of no use."""
 
@@ -71,6 +75,22 @@ def gpu_shortage(
     if short is None or short.lower is None:
         return short
     return _fitting(short, short.lower, playbook, survey, version, options, changes)
+
+
+def shares(short: Shortage | StillHeld | None, consents: Collection[str]) -> TypeGuard[Shortage]:
+    """Whether the launch may be made smaller unasked, and then fits."""
+    return isinstance(short, Shortage) and short.lower is not None and SHARE_CARDS in consents
+
+
+def sharing(options: Options, short: Shortage) -> Options:
+    """The launch as it fits beside who holds the cards."""
+    lower = short.lower
+    if lower is None:
+        return options
+    changed = options.changed({options.share_option: Option(lower.share, "chosen")})
+    if lower.context is None:
+        return changed
+    return changed.changed({options.context_option: Option(lower.context, "chosen")})
 
 
 def held(

@@ -99,6 +99,12 @@ class Shortage:
         return "; ".join(listed) or "nobody who is listed holds it"
 
     @property
+    def shared(self) -> str:
+        """What is launched beside them where that may be done unasked."""
+        assert self.lower is not None
+        return f"{self.sentence}. It stays, and by the consent share-cards this launch has {' '.join(self.lower.settings)}"
+
+    @property
     def advice(self) -> str:
         """What a person could do, in words."""
         ways = ["wait until it has ended"]
@@ -108,7 +114,7 @@ class Shortage:
         if self.lower is not None:
             shorter = "" if self.lower.context is None else ", a context that fits beside it"
             settings = " ".join(f"--set {setting}" for setting in self.lower.settings)
-            ways.append(f"share the card with {settings}{shorter}")
+            ways.append(f"share the card with {settings}{shorter} (--consent share-cards does so by itself)")
         nothing = f". No smaller share of the card would do: {self.unfit}" if self.unfit else ""
         return f"It is not ours, so it stays: {', or '.join(ways)}{nothing}"
 

@@ -198,6 +198,12 @@ def make_plan(
     )
     if version:  # what the changes set, too
         options = options.for_version(version)
+    short = _shortage(playbook, survey, version, options, changes, goal)
+    forbids = short is not None and _forbids(short, survey, options)
+    shared = short if forbids and beside.shares(short, (*playbook.consents, *wishes.consents)) else None
+    if shared is not None:
+        options, short = beside.sharing(options, shared), None
+        fit = outlook.fit(playbook, survey, version, options, changes, fp8_fails=fp8_fails)
     withheld: tuple[str, ...] = ()
     token_consent = "token-to-endpoint" in (*playbook.consents, *wishes.consents)
     if not token_consent:
@@ -208,8 +214,6 @@ def make_plan(
     taken = [card for card in survey.facts.cards if card.index in nccl.taken(survey, version, options)]
     full = disk_room.disk_full(host, survey) if goal == "up" else None
     too_large = weights.too_large(host, playbook, survey, version, options, fit)
-    short = _shortage(playbook, survey, version, options, changes, goal)
-    forbids = short is not None and _forbids(short, survey, options)
     return Plan(
         host=host,
         playbook=playbook,
@@ -230,6 +234,7 @@ def make_plan(
             *caveats.token_withheld(withheld),
             *([doubt] if (doubt := disk_room.doubt(playbook, survey)) and goal == "up" else []),
             *([f"{short.sentence}. {short.advice}"] if short is not None and not forbids else []),
+            *([shared.shared] if shared is not None else []),
         ),
         lacking=missing.consents(playbook, survey, wishes, changes, options, installs),
         trusted=code.record(playbook, survey) if TRUST in options.consents() else None,

@@ -91,6 +91,7 @@ def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Cou
     elsewhere = taken(job, plan.survey.history)
     if begin is None and goal in ("up", "remediate") and plan.survey.observed.serves:
         return Course(goal, plan, (Confirm(plan),), elsewhere, {})  # whatever the host lacks by now
+    begin = "launch" if begin == "crowded" else begin
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
     steps = tuple(_steps(job, plan, goal, begin))
     if goal == "fetch":

@@ -8,10 +8,11 @@ from orchestrator.base.errors import PreflightRefused
 from orchestrator.job import Job
 from orchestrator.launch.server import Server, UnderWay
 from orchestrator.on_host.kinds import registry
+from orchestrator.plan.beside import shares
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.preflight import gpu_busy
 from orchestrator.steps.patch import DEADLINE_SECONDS
-from orchestrator.steps.step import Effects, Stage, Step, Work
+from orchestrator.steps.step import Effects, Onward, Stage, Step, Work
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class LaunchStep(Step):
     """Start the engine; it goes on without this program. Whose code it runs by consent goes on record first.
 
     Raises PreflightRefused("gpu_busy") where others took memory of its cards since they were looked at, and keep it: an engine
-    that loads for minutes would only refuse.
+    that loads for minutes would only refuse. With the consent to share cards it is planned anew beside them.
     """
 
     name = "launch"
@@ -36,7 +37,7 @@ class LaunchStep(Step):
             starts=(" ".join(self.plan.options.argv[:3]),),
         )
 
-    def do(self, work: Work) -> None:
+    def do(self, work: Work) -> Onward | None:
         job, plan = work.job, self.plan
         work.require()
         if plan.trusted is not None:
@@ -46,18 +47,24 @@ class LaunchStep(Step):
         except PreflightRefused as refused:
             if refused.code != "no_room":
                 raise
-            self._wait_for_room(job)
+            if self._crowded(job):
+                return "crowded"
             started = self._start(job)
         work.follow(plan, started, past="new")
+        return None
 
     def _start(self, job: Job) -> UnderWay:
         with job.report.wait("start", "the engine's process", limit=DEADLINE_SECONDS):
             return Server(job).start(self.plan)
 
-    def _wait_for_room(self, job: Job) -> None:
-        """What only just ended gives its memory back within seconds."""
+    def _crowded(self, job: Job) -> bool:
+        """Whether there is no room but beside others; what only just ended gives its memory back within seconds."""
         from orchestrator.remedy import carry_out
 
         short = carry_out.clean(job, self.plan, ("gpu_memory_wait",))
-        if short is not None:
+        if short is None:
+            return False
+        if not shares(short, job.consents):
             raise gpu_busy(job.host.name, short)
+        job.report.emit("warning", short.shared)
+        return True

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from orchestrator.launch.attempt import Attempt
     from orchestrator.launch.progress import Past
 
-Onward = Literal["follow", "installed", "fetch", "verify", "launch", "done"]
+Onward = Literal["follow", "installed", "fetch", "verify", "launch", "crowded", "done"]
 """Where planning takes up again when a step changed what the steps after it were planned from: with the launch that is
-there, with the host as it is now that an engine was installed, with fetching, with the check of what was fetched, with a launch; or nothing is left to do."""
+there, with the host as it is now that an engine was installed, with fetching, with the check of what was fetched, with a launch, with one
+on cards of which others took memory meanwhile; or nothing is left to do."""
 
 
 class Stage(IntEnum):

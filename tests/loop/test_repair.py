@@ -10,19 +10,22 @@ from orchestrator.base.errors import BudgetSpent, HostError, UnknownFailure
 from orchestrator.base.limits import Limits
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.job import Job
-from orchestrator.launch.failure import Failure
+from orchestrator.launch.failure import Failure, GpuBusy
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
-from orchestrator.loop.repair import Repair, _before
+from orchestrator.loop.repair import Repair, Treatment, _before
 from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
+from orchestrator.plan.gpu_room import Demand, Shortage, SmallerShare
+from orchestrator.plan.wishes import Wishes
+from orchestrator.remedy.choose import Decision
 from orchestrator.steps.course import Course, course
 from orchestrator.survey.survey import Survey
 from tests.jobs import PATCHES, Answering, Told, job
 from tests.steps.doing import plan
-from tests.surveys import survey
+from tests.surveys import cards, survey
 
 PATCH = next(patch for patch in PATCHES if patch.id == "gpu-memory-not-free")
 STARTED = {"action": "launch", "launch": 1}
@@ -114,6 +117,41 @@ def test_a_remedy_stops_and_cleans_before_it_sets(change: Change, names: list[st
     steps = _before(plan(survey(journal=[STARTED])), change, failure())
     assert [step.name for step in steps] == names
     assert all(step.as_json()["effects"] for step in steps)
+
+
+SHORT = Shortage(
+    cards(1).gpus[0], 10, 20, Demand("vLLM", "gpu-memory-utilization", 1, 0.9), 1, (), 0,
+    lower=SmallerShare("gpu-memory-utilization", 0.5),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("consents", [(), ("share-cards",)])
+def test_a_launch_goes_on_beside_others_with_the_consent_alone(
+    consents: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Crowded(Failing):
+        def do(self, steps: Any, stride: object = None) -> Any:
+            raise GpuBusy("gpu7", 1, SHORT)
+
+    told = Told()
+    reading = Surveyed(
+        job(Answering(), told, wishes=Wishes(patches=PATCHES, consents=consents)), survey(journal=[STARTED])
+    )
+    reading._facts = survey().facts
+    acting = Crowded(reading)
+    waits = Treatment(
+        Decision(Change(PATCH, "finding", "", cleanups=("gpu_memory_wait",))), (plan(),), (None,)
+    )
+    monkeypatch.setattr(Repair, "decide", lambda *_: waits)
+    repair = Repair(Together([acting]), Held())  # type: ignore[arg-type]
+    if not consents:
+        with pytest.raises(GpuBusy):
+            repair.repair(Fall(acting, failure()), "up", launch_anyway=False)
+        assert [event.kind for event in told.events] == ["finding"]
+        return
+    repair.repair(Fall(acting, failure()), "up", launch_anyway=False)
+    assert reading._facts is None  # the next plan is made of the cards as they are now
+    assert told.events[-1].text.endswith("this launch has arguments.gpu-memory-utilization=0.5")
 
 
 def test_what_failed_is_told_though_another_host_of_the_group_does_not_answer() -> None:

@@ -80,3 +80,32 @@ def test_a_little_less_than_vllm_takes_is_a_warning() -> None:
     planned = make_plan("gpu7", crowded, occupied(3_500), Wishes(patches=PATCHES))
     assert planned.refusals == ()
     assert any("GPU3 has 94,385 of 97,887 MiB free" in warning for warning in planned.warnings)
+
+
+@pytest.mark.parametrize("consents", [(), ("share-cards",)])
+def test_with_the_consent_a_launch_is_made_as_small_as_it_has_to_be(consents: tuple[str, ...]) -> None:
+    planned = plan(occupied(16_000), consents=consents)
+    if not consents:
+        (refusal,) = planned.refusals
+        assert refusal.known == {
+            "setting": "arguments.gpu-memory-utilization=0.81",
+            "shorter": "context=21168",
+        }
+        assert "--consent share-cards" in refusal.message
+        return
+    assert planned.refusals == ()
+    argv = list(planned.options.argv)
+    assert argv[argv.index("--gpu-memory-utilization") + 1] == "0.81"
+    assert argv[argv.index("--max-model-len") + 1] == "21168"
+    assert planned.options.given["gpu-memory-utilization"].origin == "chosen"
+    assert planned.fit.verdict == "fits"
+    assert any(
+        "pid 8121 (python3 train.py, user ml) holds 16,000 MiB. It stays, and by the consent" in each
+        for each in planned.warnings
+    )
+    assert planned.gpu_at_most_mib["GPU-3"] > 16_002
+
+
+def test_the_consent_mends_nothing_where_no_smaller_share_would_do() -> None:
+    (refusal,) = plan(occupied(60_000), consents=("share-cards",)).refusals
+    assert "No smaller share of the card would do" in refusal.message

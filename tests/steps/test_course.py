@@ -172,6 +172,14 @@ def test_the_command_of_an_engine_that_is_not_known_yet_can_be_pasted() -> None:
     assert program.startswith('  "$HOME"/ml-env/bin/python3 -m ')
 
 
+def test_a_launch_on_cards_that_others_came_to_is_planned_as_any_other() -> None:
+    assert (
+        names(survey(), "up", "crowded")
+        == names(survey(), "up", "launch")
+        == ["patch", "launch", "watch", "smoke"]
+    )
+
+
 def test_that_a_launch_serves_already_is_told_before_all_that_is_about_a_start() -> None:
     command = {"argv": ["python3", "-m", "vllm", "--max-model-len", "65536"], "environment": {}}
     serving = planned(survey(observed=replace(SERVING, command=command)))

@@ -12,8 +12,9 @@ from orchestrator.launch.server import Server
 from orchestrator.on_host.kinds import registry
 from orchestrator.on_host.kinds.nohup import Nohup
 from orchestrator.plan.plan import Plan
+from orchestrator.plan.wishes import Wishes
 from orchestrator.steps.launch import LaunchStep
-from tests.jobs import Answering, job
+from tests.jobs import PATCHES, Answering, Told, job
 from tests.steps.doing import do, plan
 from tests.steps.following import UNDER_WAY, followed
 
@@ -96,6 +97,20 @@ def test_who_took_memory_since_the_plan_was_made_is_waited_for_and_no_launch_is_
     at_most = host.asked[0][1]["gpu_at_most_mib"]
     assert set(at_most) == {f"GPU-{number}" for number in range(8)}
     assert host.asked[1][1]["gpu_at_most_mib"] == at_most
+
+
+def test_with_the_consent_it_is_planned_anew_beside_them() -> None:
+    told = Told()
+    wishes = Wishes(patches=PATCHES, consents=("share-cards",))
+    asked = job(Full(16002), told, wishes=wishes)
+    step = LaunchStep(replace(plan(mine=asked), trusted=None))
+    assert do(step, asked) == ("crowded", 1)
+    assert (
+        "It stays, and by the consent share-cards this launch has arguments.gpu-memory-utilization=0.81"
+        in told.events[-1].text
+    )
+    with pytest.raises(PreflightRefused, match="No smaller share of the card would do"):
+        do(step, job(Full(60002), wishes=wishes))
 
 
 def test_memory_that_came_back_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
