@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import cut_off
+from orchestrator.diagnosis import cut_off, endings
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
@@ -75,13 +75,11 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
     refused = _refuses_requests(launch, known, patches)
     if refused is not None:
         return refused
+    ended = _ended(launch, known, patches)
+    if ended is not None:
+        return ended
     if _hangs(launch, known.idle_seconds):
         return _hanging(launch, known, patches)
-    stopping = launch.startup.stopping
-    if stopping and not launch.startup.up_line:
-        return _by_a_line(launch, stopping, known, patches) or Diagnosis(
-            verdict="unknown_fault", root_cause=_caused_by_line(stopping, launch), evidence=_milestone(launch)
-        )
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
     if known.served:
@@ -89,6 +87,22 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
     last = launch.startup.last
     by_a_line = _by_a_line(launch, last, known, patches) if last else None
     return by_a_line or Diagnosis(verdict="starting", evidence=_milestone(launch))
+
+
+def _ended(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
+    """A launch that was not up and says by a line that it ended; why, a patch may know."""
+    if launch.startup.up_line is not None:
+        return None
+    clients = launch.startup.clients or known.served
+    words = [launch.startup.stopping if clients else endings.last_word(launch), launch.startup.stopping]
+    lines = [line for line in words if line is not None]
+    for line in lines:
+        if by_a_line := _by_a_line(launch, line, known, patches):
+            return by_a_line
+    if not lines:
+        return None
+    cause = _caused_by_line(lines[0], launch)
+    return Diagnosis(verdict="unknown_fault", root_cause=cause, evidence=_milestone(launch))
 
 
 def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:

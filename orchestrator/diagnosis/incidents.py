@@ -47,7 +47,8 @@ class Incidents:
         self._hints = crashes.hints(grammar.failures)
         self._open: dict[Key, Traceback | Native] = {}
         self._titles: dict[Key, Line] = {}
-        self._usage = False
+        self._usage: Line | None = None
+        """That the program said how it is called, as long as it has not said why."""
         self._last: Key | None = None
 
     def feed(self, line: Line) -> list[Incident]:
@@ -128,6 +129,12 @@ class Incidents:
         done: list[Incident] = []
         for current in self._open.values():
             self._complete(current.copy(), done, over=over)
+        if over and self._usage is not None:
+            done.append(
+                incident_of(
+                    "cut", self._usage, [cut_off.refusal(self._usage)], self._grammar, cut_off.REFUSED
+                )
+            )
         return sorted(done, key=lambda incident: incident.first_line)
 
     def _start(self, key: Key, line: Line, title: str) -> None:
@@ -162,13 +169,13 @@ class Incidents:
     def _plain(self, line: Line, key: Key) -> Incident | None:
         text = line.message
         if is_usage(line):
-            self._usage = True
+            self._usage = line
             return None
         ours = line.level is None and (
-            self._usage or any(program in text for program in self._failures.programs)
+            self._usage is not None or any(program in text for program in self._failures.programs)
         )
         if ours and (match := _REFUSAL.match(text)):
-            self._usage = False
+            self._usage = None
             self._open[key] = Traceback(
                 line, "", self._failures, "message", "refusal",
                 message=[match[0][:MESSAGE_BYTES]], message_line=line.number, last=line.number, lines=1,

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.diagnosis import hearsay
+from orchestrator.diagnosis import alone, hearsay
 from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.incidents import Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
@@ -39,6 +39,10 @@ class LaunchLog:
         self.remarks = Remarks(watched)
         self.tail: Sequence[Line] = ()
         """The last lines of the log, where somebody asked for the launch as it stands."""
+        self.since = 0
+        """The line with which it began, 0 for the beginning of the log."""
+        self.head: Sequence[Line] = ()
+        """The first lines of the log, likewise."""
         self.remarked = False
         """Whether the last line was one that a patch looks for."""
         self.incidents: list[FoldedIncident] = []
@@ -139,7 +143,7 @@ class LaunchLog:
     def copy(self, *, over: bool) -> tuple[LaunchLog, list[Incident]]:
         """What is known now, for `keep` alone, and the incidents that are still open (`over`: nothing goes on with them)."""
         copied = self.next()
-        copied.startup, copied.remarks = self.startup, self.remarks
+        copied.startup, copied.remarks, copied.since = self.startup, self.remarks, self.since
         copied._died_at = self._died_at
         copied._known = {
             key: FoldedIncident(folded.incident, [*folded.processes], folded.lines)
@@ -148,9 +152,11 @@ class LaunchLog:
         copied.incidents = list(copied._known.values())
         return copied, self._reader.so_far(over=over)
 
-    def next(self) -> LaunchLog:
-        """A launch that begins now, in which the same is looked for."""
-        return LaunchLog(self.grammar, self.remarks.watched)
+    def next(self, number: int = 0) -> LaunchLog:
+        """A launch that begins on the line of that number, in which the same is looked for."""
+        launch = LaunchLog(self.grammar, self.remarks.watched)
+        launch.since = number
+        return launch
 
     def as_served(self) -> LaunchLog | None:
         """The same, where the server is known to have come up though the log does not say so: it says little, or its
@@ -200,6 +206,19 @@ class LaunchLog:
         """Whether something that may be a cause was seen."""
         return self._reader.reading or any(folded.incident.role != "benign" for folded in self.incidents)
 
+    @property
+    def end(self) -> Sequence[Line]:
+        """The last lines of the log that are this launch's."""
+        return [line for line in self.tail if line.number >= self.since]
+
+    @property
+    def explained(self) -> bool:
+        """Whether anything that went wrong says more than that somebody else failed or is gone."""
+        return any(
+            folded.incident.role in ("initiating", "teardown") and not folded.incident.died_only
+            for folded in self.incidents
+        )
+
     def went_on_after(self, incident: Incident) -> bool:
         """Whether the launch reached another phase after the incident."""
         phases = self.grammar.start.phases
@@ -209,6 +228,8 @@ class LaunchLog:
         )
 
 
+_BEGINNING = 8
+"""Lines with which a log begins: a command may stand among them."""
 HEAD_LINES = 40
 """Lines at the beginning of a log that are read whatever they say: a log may be cut off in a traceback."""
 
@@ -221,6 +242,7 @@ class Following:
         self._launch = LaunchLog(grammar, watched or Watched())
         self.tail: deque[Line] = deque(maxlen=TAIL_LINES)
         """The last lines, whoever fed them."""
+        self._head: list[Line] = []
 
     @property
     def launch(self) -> LaunchLog:
@@ -263,12 +285,14 @@ class Following:
         """Take a line in; whether it completed an incident, or is one that a patch looks for (`among` these, where that
         is known)."""
         self.tail.append(line)
+        if len(self._head) < _BEGINNING and line.message.strip():
+            self._head.append(line)
         expired = self._launch.expire(line.number)
         for incident in expired:
             self._launch = _kept(self._launch, incident)
         launch = self._launch
         if launch.begins(line):
-            self._launch = launch.next()
+            self._launch = launch.next(line.number)
             self._launch.remarks.take_over(launch.remarks, after=launch.last_incident)
         done = self._launch.feed(line, among)
         for incident in done:
@@ -286,6 +310,11 @@ class Following:
         for incident in still_open:
             launch = _kept(launch, incident)
         launch.tail = tuple(self.tail)
+        launch.head = tuple(self._head)
+        if over and not launch.explained and launch.startup.serves_since is None:
+            taken = [folded.incident for folded in launch.incidents]
+            for incident in alone.incidents(launch.end, taken, launch.grammar):
+                launch.keep(incident)
         return launch
 
 
@@ -310,6 +339,6 @@ def _kept(launch: LaunchLog, incident: Incident) -> LaunchLog:
     believed = incident.of_engine or not launch.served_at(incident.first_line)
     left = any(folded.incident.leaves_program for folded in launch.incidents)
     if believed and incident.leaves_program and left:
-        launch = launch.next()
+        launch = launch.next(incident.first_line)
     launch.keep(incident)
     return launch

@@ -21,8 +21,8 @@ _EXCEPTION = re.compile(
 _NOT_EXCEPTION = re.compile(
     r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"
 )
-_DIRECT = "The above exception was the direct cause of the following exception:"
-_HANDLING = "During handling of the above exception, another exception occurred:"
+DIRECT = "The above exception was the direct cause of the following exception:"
+HANDLING = "During handling of the above exception, another exception occurred:"
 _OTHER_TALK = re.compile(
     r"^(?:INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
     r"|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\()"
@@ -116,8 +116,8 @@ class Traceback:
 
     def _accept_text(self, line: Line) -> bool:
         text = line.message
-        if text.strip() in (_DIRECT, _HANDLING):
-            self.caused_next, self.stage = text.strip() == _DIRECT, "between"
+        if text.strip() in (DIRECT, HANDLING):
+            self.caused_next, self.stage = text.strip() == DIRECT, "between"
             return True
         if self.stage == "between":
             return not text.strip()

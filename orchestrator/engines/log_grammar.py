@@ -104,7 +104,7 @@ class Start:
 
     A server begins with a line that `begins` fits at its start (one of `begin_hints` in it), logged from one of `starters`,
     or with the command that a shell echoed: `commanded` gives its arguments, None for any other command.
-    `stopping` fits what it says when it was told to stop (`stop_hint` is in it).
+    `stopping` fits what it says when it was told to stop (`stop_hint` is in it), `leaving` what it says last, however it ends.
     `portrait` reads a milestone, `detail` any other line of the start (one of `detail_hints` in it).
     `telling`: one of these fits every line on which `commanded` or `detail` is not None or empty.
 
@@ -124,6 +124,7 @@ class Start:
     portrait: Callable[[str], Portrait]
     commanded: Callable[[str], Mapping[str, str] | None] = lambda _text: None
     detail: Callable[[str], Portrait] = lambda _text: Portrait()
+    leaving: re.Pattern[str] = re.compile(r"(?!)")
     detail_hints: tuple[str, ...] = ()
     telling: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()

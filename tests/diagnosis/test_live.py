@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, root_of
-from orchestrator.diagnosis.launches import last_launch
+from orchestrator.diagnosis.launches import Following, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
@@ -23,6 +23,13 @@ NOWHERE = Known()
 
 def lines_of(case: Case) -> list[bytes]:
     return log(case).split(b"\n")
+
+
+def being_written(lines: list[bytes]) -> LaunchLog:
+    following = Following(GRAMMAR)
+    for line in read(lines, GRAMMAR):
+        following.feed(line)
+    return following.so_far()
 
 
 def known_of_case(case: Case) -> Known:
@@ -52,7 +59,7 @@ def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> Non
     assert early.finding is not None and early.finding.patch == final.finding.patch
     shorter = diagnose(lines[: number - 1], grammar=GRAMMAR, known=known, patches=PATCHES)
     given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
-    failed = root_of(last_launch(read(lines[: number - 1], GRAMMAR), GRAMMAR)) is not None
+    failed = root_of(being_written(lines[: number - 1])) is not None
     told = shorter.finding.patch if shorter.finding and failed else None
     assert told is None or told in given_before
 

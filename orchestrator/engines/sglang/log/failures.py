@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.engines.log_grammar import Failures
+from orchestrator.engines.sglang.log.doings import DOINGS
 
 _SPEAKERS = r"(?:Scheduler|TpModelWorker\w*|DetokenizerManager|TokenizerManager|DataParallelController|Multi\w{1,40}Router)"
 
@@ -33,4 +34,5 @@ FAILURES = Failures(
         "crashed with",
         "terminated with",
     ),
+    doings=DOINGS,
 )

@@ -64,6 +64,10 @@ START = Start(
         r"\[shutdown\] (?:EngineCore: trigger received|API server: shutdown triggered)|^INFO: +Shutting down$"
     ),
     stop_hint="hut",
+    leaving=re.compile(
+        r"^\[shutdown\] |EngineCore exiting|^(?:INFO: +)?(?:Shutting down|Application shutdown complete\.?|Finished server process|Shutting down FastAPI)"
+        r"|[Pp]arent process (?:exited|died)|Shutting down (?:EngineCore|engine|executor|worker)"
+    ),
     portrait=portrait.of_a_milestone,
     commanded=portrait.commanded,
     detail=portrait.of_a_detail,

@@ -1,0 +1,105 @@
+"""With which line does a log end that says of itself that the launch is over?
+
+A shell, a container, a batch system, a supervisor or the program itself says so, and mostly not why. Only what stands
+behind the last sign of life counts: in the middle of a log such a line is about something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from orchestrator.diagnosis.lines import Line
+from orchestrator.engines.log_grammar import LogGrammar
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.launches import LaunchLog
+
+_BEHIND = 60
+"""Lines at the end of a log that may follow its last sign of life."""
+_LIVELY = ("INFO", "DEBUG", "")
+_SIGNAL = r"(?:Killed|Terminated|Hangup|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Interrupt)"
+_NOTICES = re.compile(
+    rf"^(?:\S{{1,200}}: line \d{{1,9}}: {{1,9}})?(?:\[\d{{1,4}}\][+-]? {{1,9}})?(?:\d{{1,10}} )?{_SIGNAL}\b(?: \(core dumped\))?(?: {{2}}.*|:.*)?$"
+    rf"|^\[\d{{1,4}}\][+-]? {{1,9}}(?:Exit|Done|exit|done|{_SIGNAL.lower()})\b|^zsh: (?:killed|terminated|segmentation fault|abort|bus error|exit)\b"
+    r"|\b[Ee]xit(?:ed)?(?: with)?(?: non-zero)?(?: exit)? ?(?:code|status)[:=]? {0,2}-?\d{1,5}\b|\bexit(?:code|ed \()[:=]? {0,2}-?\d{1,5}\b"
+    r"|\b(?:returncode|exitcode)[:= ]{1,3}-?\d|\b(?:terminated|killed|exited|ended) (?:by|on|with|due to) (?:signal|SIG[A-Z])"
+    r"|\bcode=(?:exited|killed|dumped), status=|\bFailed with result '|\bhas been killed by the OOM killer|\bsignal: (?:killed|terminated|aborted|segmentation)"
+    r"|\b(?:OOMKilled|CrashLoopBackOff|Back-off restarting failed container|Stopping container|(?:[Ll]iveness|[Ss]tartup) probe failed)"
+    r"|^(?:slurmstepd|srun|sbatch|salloc|scancel|mpirun|mpiexec): .{0,200}(?:CANCELLED|[Ee]xited|[Tt]erminated|[Kk]illed|oom|aborted|ABORTED|fault|signal)"
+    r"|^make: \*\*\* .{1,300}(?:Error \d|Killed|Terminated)|closing signal SIG[A-Z]{2,8}\b|^fish: Job \d"
+)
+"""What shells, containers, systemd, batch systems, supervisors and CI print of a program that has ended."""
+_LEFT = re.compile(
+    r"\bwas not called before (?:program exit|destruct)|resource_tracker: There appear to be \d|^nanobind: leaked |^\[--[a-z][\w-]{1,80} "
+)
+"""What a program that ends leaves behind in its log; one that was called with wrong arguments, the middle of its usage."""
+_PROMPT = re.compile(
+    r"^(?:\([\w .-]{1,40}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,80}[: ][^\]$#%>]{0,120}\]?[$#%>]|(?:bash|sh|zsh)-\d[\d.]{0,8}[$#%]|PS [A-Z]:\\[^>]{0,120}>|[➜❯] )(?: (?P<command>.*))?$"
+)
+_BARE = re.compile(r"^[$#] (?P<command>.*)$")
+_SHOWS = re.compile(
+    r"\b(?:logs|journalctl|cat|zcat|tail|head|less|more|grep|rg|bat|stern)\b|&\s*$|\b(?:nohup|setsid|systemctl|sbatch|tmux|screen)\b| (?:-d|--detach)\b"
+)
+"""What a command that shows a log, or starts something that goes on by itself, has in it: a prompt behind it says nothing."""
+
+
+def last_word(launch: LaunchLog) -> Line | None:
+    """The line that says most of the end, None where the log may go on."""
+    behind = _behind_life(launch)
+    start = launch.grammar.start
+    for says in (_NOTICES, start.stopping, start.leaving, _LEFT):
+        last = next((line for line in behind if says.search(line.message.strip())), None)
+        if last is not None:
+            return last
+    if _only_errors(launch):
+        return next(line for line in launch.end if _is_error(line))
+    if not behind or _shown(launch.head):
+        return None
+    stopped = next((line for line in behind if line.message.startswith("^C")), None)
+    prompt = _PROMPT.match(behind[-1].message.strip())
+    if stopped is None and prompt and not _starts(prompt["command"], launch.grammar):
+        stopped = behind[-1]
+    return stopped
+
+
+def _behind_life(launch: LaunchLog) -> list[Line]:
+    """The last lines, from the one on behind which nothing shows that the launch goes on."""
+    behind: list[Line] = []
+    for line in reversed(launch.end[-_BEHIND:]):
+        if not line.message.strip():
+            continue
+        if line.hearsay or _lives(line, launch):
+            break
+        behind.append(line)
+    return behind[::-1]
+
+
+def _lives(line: Line, launch: LaunchLog) -> bool:
+    start = launch.grammar.start
+    goes_on = line.level in _LIVELY or launch.startup.is_progress(line.message)
+    return goes_on and not (start.stopping.search(line.message) or start.leaving.search(line.message))
+
+
+def _only_errors(launch: LaunchLog) -> bool:
+    """Whether somebody kept the errors of a log alone."""
+    return (
+        not launch.startup.reached
+        and any(_is_error(line) for line in launch.end)
+        and not any(line.level in _LIVELY for line in launch.end)
+    )
+
+
+def _is_error(line: Line) -> bool:
+    return line.level in ("ERROR", "CRITICAL") and not line.hearsay and bool(line.message.strip())
+
+
+def _starts(command: str | None, grammar: LogGrammar) -> bool:
+    return bool(command) and grammar.start.commanded(f"$ {command}") is not None
+
+
+def _shown(head: Sequence[Line]) -> bool:
+    """Whether the command with which a log begins only shows it, or does not wait for what it starts."""
+    commands = (_PROMPT.match(line.message) or _BARE.match(line.message) for line in head)
+    return any(match and _SHOWS.search(match["command"] or "") for match in commands)

@@ -1,0 +1,100 @@
+"""A log that says of itself that the launch is over is never one of a launch that starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.diagnosis.engine import diagnose_log
+from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
+from orchestrator.patches.known import Known
+from tests.diagnosis.test_cases import PATCHES
+
+STARTS = (
+    "(APIServer pid=7) INFO 02-20 21:34:40 [api_server.py:1] vLLM API server version 0.16.0",
+    "(EngineCore pid=9) INFO 02-20 21:36:49 [core.py:1] Starting to load model x",
+)
+GOES_ON = "(EngineCore pid=9) INFO 02-20 21:37:49 [core.py:1] Loading weights took 31 seconds"
+
+
+def said(*lines: str) -> Diagnosis:
+    text = "".join(f"{line}\n" for line in lines).encode()
+    return diagnose_log([text], grammar=GRAMMAR, known=Known(), patches=PATCHES)
+
+
+ENDS = [
+    "Terminated",
+    "Hangup",
+    "[1]+  Killed                  vllm serve x",
+    "[1]-  Exit 1                  nohup vllm serve x",
+    "run.sh: line 3:  4711 Terminated              vllm serve x",
+    "zsh: killed     vllm serve x",
+    "llm-1 exited with code 143",
+    "llm exited with code 0",
+    "command terminated with exit code 1",
+    "Error: Process completed with exit code 1.",
+    "ERROR: Job failed: exit code 1",
+    "Command terminated by signal 15",
+    "Process finished with exit code 139 (interrupted by signal 11: SIGSEGV)",
+    "vllm.service: Main process exited, code=exited, status=1/FAILURE",
+    "vllm.service: Failed with result 'exit-code'.",
+    "2026-02-20 21:37:01,204 INFO exited: vllm (exit status 1; not expected)",
+    "srun: error: gpu07: task 0: Exited with exit code 1",
+    "slurmstepd: error: *** JOB 4711 ON gpu07 CANCELLED AT 2026-02-20T21:37:01 DUE TO TIME LIMIT ***",
+    "mpirun noticed that process rank 0 with PID 0 on node gpu07 exited on signal 9 (Killed).",
+    "make: *** [Makefile:12: serve] Error 1",
+    "Warning  BackOff  2m  kubelet  Back-off restarting failed container vllm in pod vllm-0",
+    "Normal  Killing  3m  kubelet  Container vllm failed startup probe, Startup probe failed: HTTP 503",
+    "failed (exitcode: 1) local_rank: 3 (pid: 4711) of binary: /usr/bin/python3",
+    "[rank0]:[W220 21:37:01.1 ProcessGroupNCCL.cpp:1496] Warning: destroy_process_group() was not called before program exit",
+    "/usr/lib/python3.12/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 1 leaked",
+    "(EngineCore pid=9) INFO 02-20 21:37:01 [core.py:1201] EngineCore exiting.",
+    "(APIServer pid=7) INFO 02-20 21:37:01 [utils.py:628] [shutdown] Process manager: send sigterm to process EngineCore",
+    "                   [--log-level {DEBUG,INFO}]",
+    "INFO:     Finished server process [7]",
+    "^C",
+    "ops@gpu07:~$",
+    "(vllm) ops@gpu07:~/run$ nvidia-smi",
+    "[root@gpu07 run]# echo $?",
+    "root@4f1c:/workspace#",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_is_a_failure(end: str) -> None:
+    found = said(*STARTS, end)
+    assert found.verdict in ("fault", "unknown_fault")
+    root = found.root_cause
+    assert root is not None and root.line == len(STARTS) + 1
+    assert said(*STARTS, end, "", "").verdict == found.verdict
+    assert said(*STARTS, end, GOES_ON).verdict == "starting"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("$ docker logs llm", *STARTS, "ops@gpu07:~$"),
+        ("ops@gpu07:~$ kubectl logs vllm-0", *STARTS, "ops@gpu07:~$ "),
+        ("ops@gpu07:~$ tail -f vllm.log", *STARTS, "^C"),
+        ("ops@gpu07:~$ nohup vllm serve x &", *STARTS, "ops@gpu07:~$"),
+        (*STARTS, "ops@gpu07:~$ vllm serve x"),
+        (*STARTS, "$ vllm serve x"),
+    ],
+)
+def test_a_prompt_behind_what_only_shows_a_log_or_starts_a_launch_says_nothing(
+    lines: tuple[str, ...],
+) -> None:
+    assert said(*lines).verdict == "starting"
+
+
+def test_what_a_search_for_errors_leaves_is_no_start() -> None:
+    error = "(EngineCore pid=9) ERROR 02-20 21:37:01 [core.py:7] the tape is torn"
+    found = said(error, "(APIServer pid=7) WARNING 02-20 21:37:02 [x.py:1] odd")
+    assert found.verdict == "unknown_fault"
+    assert found.root_cause is not None and found.root_cause.text == "the tape is torn"
+    assert said(*STARTS, error).verdict == "starting"
+
+
+def test_once_there_are_clients_they_may_have_printed_it() -> None:
+    up = "(APIServer pid=7) INFO:     Application startup complete."
+    assert said(*STARTS, up, "Killed", "llm-1 exited with code 137", "ops@gpu07:~$").verdict == "healthy"
