@@ -43,7 +43,12 @@ def test_what_is_shipped_fits_the_schema_for_editors(kind: str, folder: FolderKi
 
 
 @pytest.mark.parametrize(
-    "page", [*sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")), "README.md"]
+    "page",
+    [
+        *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("docs/**/*.md")),
+        "README.md",
+        "dataset/README.md",
+    ],
 )
 def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Is every case what the README says of one? Prints what is wrong; needs `jsonschema`.
+
+A label fits the schema, what it asks for stands in its log, and neither names anybody's host, address, home or token.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jsonschema
+
+from dataset.score import HOME, Case, cases, squashed
+
+LARGEST, LARGEST_OF_ALL = 200_000, 6_000_000
+"""Bytes of a log, and of the whole data set."""
+_TOKEN = re.compile(
+    r"\b(?:hf_[A-Za-z0-9]{30,}|gh[opsru]_\w{20,}|github_pat_|glpat-|sk-\w{20,}|AKIA[0-9A-Z]{12,}|xox[abp]-|eyJ[\w-]{20,}\.)"
+)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.(?:com|org|net|edu|gov|io|ai|dev|cn|de|fr|uk|jp)\b")
+_ADDRESS = re.compile(r"(?<![\w.=-])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_PERSONS_HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
+_ANYBODY = {
+    "app", "appuser", "container_app_user", "default", "dev", "dynamo", "ec2-user", "infer", "inference", "jupyter", "llm",
+    "nonroot", "ray", "root", "runner", "sglang", "ubuntu", "user", "vllm",
+}  # fmt: skip
+"""Names of home folders that are nobody's."""
+
+
+def wrong(case: Case, judge: jsonschema.Draft202012Validator) -> Iterator[str]:
+    for error in judge.iter_errors(case.label):
+        yield f"{'/'.join(map(str, error.absolute_path)) or 'label'}: {error.message}"
+    if case.label.get("id") != case.id:
+        yield "the label has another id than the folder"
+    text = case.log.read_bytes().decode("utf-8", "replace")
+    if len(text) > LARGEST:
+        yield f"a log of {len(text)} characters"
+    yield from (f"not in the log: {part!r}" for part in _missing(case, text))
+    yield from (f"names {what}" for what in _private(text + json.dumps(case.label)))
+
+
+def _missing(case: Case, text: str) -> list[str]:
+    log = squashed(text)
+    return [part for part in case.label["root_cause_contains"] if squashed(part) not in log]
+
+
+def _private(text: str) -> Iterator[str]:
+    yield from (f"a token: {token[:6]}..." for token in _TOKEN.findall(text))
+    yield from (
+        f"an address: {mail}"
+        for mail in _MAIL.findall(text)
+        if not mail.endswith(("example.com", "example.org"))
+    )
+    yield from (f"somebody's home: {name}" for name in _PERSONS_HOME.findall(text) if name not in _ANYBODY)
+    for quad in _ADDRESS.findall(text):
+        try:
+            address = ipaddress.ip_address(quad)
+        except ValueError:  # a version
+            continue
+        if address.is_global:
+            yield f"a host: {quad}"
+
+
+def mistakes(folder: Path = HOME / "cases") -> list[str]:
+    judge = jsonschema.Draft202012Validator(json.loads((HOME / "label.schema.json").read_text("utf-8")))
+    every = cases(folder)
+    found = [f"{case.id}: {mistake}" for case in every for mistake in wrong(case, judge)]
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return [*found, *([f"{size} bytes in all"] if size > LARGEST_OF_ALL else [])]
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(mistakes()) or 0)
