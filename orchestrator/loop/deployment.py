@@ -11,6 +11,7 @@ from orchestrator.group import Group
 from orchestrator.job import Job
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
+from orchestrator.loop.crowded import waited_for
 from orchestrator.loop.healthy import tell_healthy
 from orchestrator.loop.leftovers import names_what_lives
 from orchestrator.loop.locks import Locks
@@ -57,7 +58,7 @@ class Deployment:
 
     def _bring_up(self, goal: Goal, doing: str) -> None:
         begins: list[Onward | None] = [None] * len(self.readings)
-        planned = self._courses(goal, begins)
+        planned = waited_for(self.readings, self._courses(goal, begins), lambda: self._courses(goal, begins))
         for reading, own in zip(self.readings, planned, strict=True):
             if own.refusals:
                 with reading.named():
