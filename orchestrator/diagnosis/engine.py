@@ -9,12 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import cut_off, endings
+from orchestrator.diagnosis import beside, cut_off, endings
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, recognise
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.root import root_of
 from orchestrator.diagnosis.scan import scan
 from orchestrator.diagnosis.standstill import standstill
 from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause, Writer
@@ -26,7 +27,7 @@ from orchestrator.patches.proposal import ProposedAction
 
 __all__ = [
     "Diagnosis", "EvidenceLine", "Finding", "Folded", "ProposedAction", "Remedy", "RootCause",
-    "diagnose", "diagnose_log", "judge", "root_of",
+    "diagnose", "diagnose_log", "judge",
 ]  # fmt: skip
 
 
@@ -105,77 +106,16 @@ def _ended(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnos
     return Diagnosis(verdict="unknown_fault", root_cause=cause, evidence=_milestone(launch))
 
 
-def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
-    """The incident that began the failure, None if the launch did not fail.
-
-    Before the server is up an exception counts unless the launch went on after it. Afterwards only the engine's own
-    word counts: a refused request is no failure of the launch, and what has no header, or the API server's, may be
-    what a client sent. Such a word may tell why where the launch is known to have `ended`; and a crash, of which nothing has
-    a header, where the engine says that it died and names no cause.
-    """
-    up = launch.startup.up_line
-    since = [
-        folded
-        for folded in launch.incidents
-        if folded.incident.role != "benign" and folded.incident.first_line > (up or 0)
-    ]
-    if stopping := launch.startup.stopping:
-        # told to stop, a launch throws more exceptions; if it failed before it was told, those before count, and so does
-        # the one by which a server that was not up left: it stops its engine before it says what failed
-        since = [
-            folded
-            for folded in since
-            if folded.incident.first_line < stopping.number
-            or (up is None and _left_by(folded.incident, launch.grammar))
-        ]
-    if launch.startup.serves_since is not None:  # a command line is refused before
-        since = [folded for folded in since if folded.incident.kind != "refusal"]
-    if launch.startup.serves_since is not None and not ended:
-        own = [folded.incident for folded in since if folded.incident.of_engine and folded.incident.fatal]
-        unexplained = bool(own) and not any(_names_a_cause(incident) for incident in own)
-        since = [
-            folded
-            for folded in since
-            if folded.incident.of_engine or (unexplained and folded.incident.kind == "crash")
-        ]
-    fatal = [folded for folded in since if folded.incident.fatal]
-    if not fatal and (launch.startup.serves_since is not None or not since):
-        return None
-    standing = [
-        folded for folded in since if folded.incident.fatal or not launch.went_on_after(folded.incident)
-    ]
-    engine = (*launch.grammar.processes.children, "rank")
-    return min(standing, key=lambda folded: _rank(folded.incident, up is not None, engine), default=None)
-
-
-def _left_by(incident: Incident, grammar: LogGrammar) -> bool:
-    """Whether a server's program ended by it, and not by the signal that ended it."""
-    front = (incident.process or "").lower().startswith(grammar.processes.front)
-    return front and incident.leaves_program and incident.role == "initiating"
-
-
-def _names_a_cause(incident: Incident) -> bool:
-    """Whether it says more than that somebody else failed or is gone."""
-    return incident.role == "initiating" and not incident.died_only
-
-
-def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[int, int]:
-    """`engine`: how the names of its processes begin, torch's for a rank among them."""
-    order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
-    if incident.died_only:
-        order = 2
-    elif order == 0:
-        foreign = not (incident.process or "").startswith(engine)
-        # what Python made of another language's failure says it better
-        order = int(incident.kind == "native" or (serving and incident.kind == "exception" and foreign))
-    return order, incident.first_line
-
-
 def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequence[Patch]) -> Diagnosis:
     incident = root.incident
     recognised = recognise(patches, incident, launch, known) or _by_quotation(
         incident, launch, known, patches
     )
+    came_of = beside.cause_of(incident, launch)
+    if came_of is not None and (
+        recognised is None or (beside.explains_away(came_of[1]) and not recognised.by_line)
+    ):
+        return _came_of(launch, root, came_of[0], known, patches)
     if recognised is not None:
         return _fault(launch, root, recognised, known)
     raised = incident.root
@@ -185,6 +125,25 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
         root_cause=_caused(raised, incident.process, missing=missing),
         remedy=Remedy(advice=(cut_off.to_fetch(incident, launch.grammar),)) if missing else None,
         evidence=_evidence(launch, incident, raised),
+        folded=_folded(launch, root),
+    )
+
+
+def _came_of(
+    launch: LaunchLog, root: FoldedIncident, line: Line, known: Known, patches: Sequence[Patch]
+) -> Diagnosis:
+    """A failure of which no patch knows that it came of that line; one may know what the line tells.
+
+    That the one came of the other was worked out, so it is likely at most.
+    """
+    raised = Raised(None, line.message.strip(), line.number, role=root.incident.root.role)
+    recognised = recognise(patches, _line_alone(line, launch), launch, known)
+    if recognised is not None:
+        return _fault(launch, root, replace(recognised, confidence="likely"), known)
+    return Diagnosis(
+        verdict="unknown_fault",
+        root_cause=_caused(raised, line.process),
+        evidence=_evidence(launch, root.incident, raised),
         folded=_folded(launch, root),
     )
 

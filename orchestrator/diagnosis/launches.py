@@ -44,7 +44,7 @@ class LaunchLog:
         self.head: Sequence[Line] = ()
         """The first lines of the log, likewise."""
         self.remarked = False
-        """Whether the last line was one that a patch looks for."""
+        """Whether the last line was one that a patch looks for, or that may be what an earlier one came of."""
         self.incidents: list[FoldedIncident] = []
         self._broken_at = 0
         self._died_at: int | None = None
@@ -62,9 +62,13 @@ class LaunchLog:
             self.startup.skip(line)
             self.remarked = False
             return self._reader.pass_over(line)
-        serving = self.serving
-        self.startup.feed(line)
-        self.remarked = not (serving and self._of_front(line)) and self.remarks.feed(line, among)
+        serving, phase = self.serving, self.startup.phase.name
+        if self.startup.feed(line).name != phase:
+            self.remarks.turn()
+        fitting = [] if serving and self._of_front(line) else self.remarks.feed(line, among)
+        self.remarked = bool(fitting) and (
+            self.failed_once or not self.remarks.watched.quiet.issuperset(fitting)
+        )
         return self._reader.feed(line)
 
     @property

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestrator.diagnosis.engine import judge, root_of
+from orchestrator.diagnosis.engine import judge
 from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.remarks import Watched
+from orchestrator.diagnosis.root import root_of
 from orchestrator.diagnosis.scan import Scanner
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis

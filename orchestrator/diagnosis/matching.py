@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
+from orchestrator.diagnosis import beside
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import Line
@@ -23,8 +24,6 @@ During = Literal["start", "request", "hang"]
 _ALTERNATIVES = {"phase", "compute_cap", "forced"}
 _NO_EVIDENCE = {"confidence", "during", "not_text", "not_log"}
 """What a match says besides what it has seen."""
-LINES_AFTER = 50
-"""How far behind the failure a line that caused it may stand: processes do not write in order."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,17 @@ class Recognised:
     process: str | None
     groups: Mapping[str, str]
     confidence: Confidence
+    by_line: bool = False
+    """Whether it was recognised by a line beside the exception."""
 
 
 def recognise(
     patches: Sequence[Patch], incident: Incident, launch: LaunchLog, known: Known, *, during: During = "start"
 ) -> Recognised | None:
-    """The patch that asks for most of what the incident shows, general ones left out where a special one fits; of two
-    that ask for as much, the one that recognises it nearer to the root, then the first."""
-    ranked: list[tuple[tuple[bool, int, int], Recognised]] = []
+    """The patch that asks for most of what the incident shows, general ones left out where a special one fits; one that knows
+    what the failure came of goes before those that know the failure alone. Of two that ask for as much, the one that
+    recognises it nearer to the root, then the first."""
+    ranked: list[tuple[tuple[bool, bool, int, int], Recognised]] = []
     for patch in (each for each in patches if each.concerns(launch.grammar.kind)):
         for match in patch.match:
             if match.during != during:
@@ -57,7 +59,8 @@ def recognise(
             for recognised in shown:
                 # of what says as much, the exception that is nearer to the root
                 distance = abs(recognised.raised.line - incident.root.line)
-                ranked.append(((match.of_the_failure, _demands(match), -distance), recognised))
+                worth = (match.because_of is not None, match.of_the_failure, _demands(match), -distance)
+                ranked.append((worth, recognised))
     general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
     ranked = [pair for pair in ranked if pair[1].patch.id not in general]
     if not ranked:
@@ -91,17 +94,18 @@ def _demands(match: Match) -> int:
 def _recognitions(
     patch: Patch, match: Match, incident: Incident, launch: LaunchLog, known: Known
 ) -> Iterator[Recognised]:
-    remark = _remark(match, incident, launch) if match.line else None
-    if match.line and remark is None:
+    asks_for_a_line = match.line is not None or match.because_of is not None
+    remark = _remark(match, incident, launch) if asks_for_a_line else None
+    if asks_for_a_line and remark is None:
         return
     if not match.of_the_failure:
         # a line alone is no reason to explain an exception away that says something itself
         silent = incident.role != "initiating" or incident.kind == "line"
         itself = incident.kind == "crash" and remark is not None and remark.number == incident.first_line
-        silent = silent or itself
+        silent = silent or itself or (match.because_of is not None and beside.says_little(incident))
         if remark and silent:
             yield _by_line(patch, match, remark, {})
-        elif not match.line:
+        elif not asks_for_a_line:
             yield Recognised(patch, incident.root, incident.process, {}, match.confidence)
         return
     for raised in incident.chain:
@@ -113,15 +117,18 @@ def _recognitions(
 
 
 def _by_line(patch: Patch, match: Match, remark: Line, groups: Mapping[str, str]) -> Recognised:
-    fitting = search(match.line or "", remark.message)
+    fitting = search(match.because_of or match.line or "", remark.message)
     named = _named(fitting) if fitting else {}
     raised = Raised(None, remark.message.strip(), remark.number)
-    return Recognised(patch, raised, remark.process, {**groups, **named}, match.confidence)
+    return Recognised(patch, raised, remark.process, {**groups, **named}, match.confidence, by_line=True)
 
 
 def _remark(match: Match, incident: Incident, launch: LaunchLog) -> Line | None:
+    if match.because_of is not None:
+        lines = launch.remarks.lines.get(match.because_of, ())
+        return next((line for line in lines if beside.may_cause(line, incident, launch)), None)
     lines = launch.remarks.lines.get(match.line or "", ())
-    return next((line for line in lines if line.number <= incident.last_line + LINES_AFTER), None)
+    return next((line for line in lines if line.number <= incident.last_line + beside.AFTER_LINES), None)
 
 
 def _around(match: Match, incident: Incident, launch: LaunchLog, known: Known) -> bool:

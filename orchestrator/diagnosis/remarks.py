@@ -1,28 +1,33 @@
-"""Which lines of a launch fit the regular expressions that patches look for in its log?"""
+"""Which lines of a launch fit the regular expressions that are looked for in its log, by patches above all?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.omens import EXPRESSIONS
 from orchestrator.patches.literals import search
 from orchestrator.patches.patch import Patch
 
 _KEPT = 16
-"""Lines kept of each expression: what a patch asks is whether there is one, and which was the first."""
+"""Lines kept of each expression in a phase: what is asked is whether there is one, and which was the first."""
 
 
 class Watched:
-    """The expressions of a catalogue; `fitting` gives those that a message fits."""
+    """The expressions of a catalogue; `fitting` gives those that a message fits. The `quiet` ones tell nothing before a failure."""
 
-    def __init__(self, patterns: Iterable[str] = ()) -> None:
-        self._patterns = dict.fromkeys(patterns)
+    def __init__(self, patterns: Iterable[str] = (), quiet: Iterable[str] = ()) -> None:
+        asked = dict.fromkeys(patterns)
+        self.quiet = frozenset(quiet) - asked.keys()
+        self._patterns = {**asked, **dict.fromkeys(quiet)}
 
     @classmethod
     def of(cls, patches: Sequence[Patch], kind: str) -> Watched:
-        """What a catalogue looks for in the log of such an engine."""
+        """What a catalogue looks for in the log of such an engine, and what may stand beside any failure."""
         concerned = (patch for patch in patches if patch.concerns(kind))
-        return cls(each for patch in concerned for match in patch.match for each in match.watched)
+        return cls(
+            (each for patch in concerned for match in patch.match for each in match.watched), EXPRESSIONS
+        )
 
     @property
     def patterns(self) -> tuple[str, ...]:
@@ -41,19 +46,25 @@ class Remarks:
     def __init__(self, watched: Watched) -> None:
         self.watched = watched
         self.lines: dict[str, list[Line]] = {}
+        self._since: dict[str, int] = {}
+        """How many lines of each were kept in this phase."""
 
-    def feed(self, line: Line, among: Iterable[str] | None = None) -> bool:
-        """Take a line in; whether anything was found in it. `among`: what it may fit, where that is known."""
+    def feed(self, line: Line, among: Iterable[str] | None = None) -> list[str]:
+        """Take a line in; gives the expressions that it fits. `among`: what it may fit, where that is known."""
         fitting = self.watched.fitting(line.message, among)
         for pattern in fitting:
-            kept = self.lines.setdefault(pattern, [])
-            if len(kept) < _KEPT:
-                kept.append(line)
-        return bool(fitting)
+            if not self.full(pattern):
+                self.lines.setdefault(pattern, []).append(line)
+                self._since[pattern] = self._since.get(pattern, 0) + 1
+        return fitting
 
     def full(self, pattern: str) -> bool:
-        """Whether no further line of that expression is kept."""
-        return len(self.lines.get(pattern, ())) >= _KEPT
+        """Whether no further line of that expression is kept in this phase."""
+        return self._since.get(pattern, 0) >= _KEPT
+
+    def turn(self) -> None:
+        """Another phase begins: what is said in it may matter though the same was said before."""
+        self._since.clear()
 
     def take_over(self, earlier: Remarks, *, after: int) -> None:
         """What was said behind the end of an earlier launch is said of the next one: 0 takes nothing over."""

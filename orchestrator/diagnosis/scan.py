@@ -51,7 +51,7 @@ class Scanner:
         self.following = Following(grammar, watched)
         self.completed = False
         """Whether an incident was completed since somebody last set it to False."""
-        self._launch = self.following.launch
+        self._phase = self.following.launch, self.following.startup.phase.name
         telling = _telling(grammar)
         self._telling = frozenset(telling)
         self._milestones = grammar.start.milestones.pattern
@@ -135,7 +135,7 @@ class Scanner:
         """Read what may tell something, pass over the rest; gives how far it came, the last lines excepted."""
         self._hits, self._asked = hits, (-1, None)
         position = self._read_on(block, 0, end)
-        hits, at = self._of_launch(block, position, hits), 0
+        hits, at = self._of_phase(block, position, hits), 0
         while at < len(hits) and hits[at][0] < end:
             hit, word = hits[at]
             asked, at = block.find(b"\n", hit) + 1, at + 1
@@ -154,17 +154,19 @@ class Scanner:
             if b"%" in block[first:asked] and self._only_counts(words):
                 self._repeats.learn(words, block[first:hit])
             position = self._read_on(block, position, end)
-            anew = self._of_launch(block, position, hits)
+            anew = self._of_phase(block, position, hits)
             hits, at = anew, 0 if anew is not hits else at
         start = _lines_above(block, end, ABOVE, position)
         self._skip(block, position, start)
         return start
 
-    def _of_launch(self, block: bytes, position: int, hits: list[Hit]) -> list[Hit]:
-        """The words from `position` on, looked for again where another launch has begun, of which nothing was seen yet."""
-        if self.following.launch is self._launch:
+    def _of_phase(self, block: bytes, position: int, hits: list[Hit]) -> list[Hit]:
+        """The words from `position` on, looked for again where another launch or phase has begun, in which nothing was seen
+        yet."""
+        phase = self.following.launch, self.following.startup.phase.name
+        if phase == self._phase:
             return hits
-        self._launch = self.following.launch
+        self._phase = phase
         self._repeats.forget()
         if self._search.widen():
             self._hits = hits = self._found(block, position)

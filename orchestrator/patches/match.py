@@ -54,7 +54,10 @@ class Match(OfEngines):
     on the command line; `compute_cap`, `gpus` and the name of an engine (its versions) what runs. What nobody said does not fit.
 
     `line` is a regular expression for a line that is itself the cause (a library's output, a compiler's, a warning);
-    what is given besides must hold of the failure that follows from it. Each `log` is found in some line of the
+    what is given besides must hold of the failure that follows from it. `because_of` is one for a line beside the failure
+    (near above it, since the last milestone, of the same process or of nobody who is named) that it came of, though its own
+    words may say otherwise: no patch counts then that knows the failure alone; without more it is a cause of failures that
+    say nothing themselves. Each `log` is found in some line of the
     launch, no `not_log` is. `phase` are the phases in which it fails.
 
     `during` is left out for failures that end a launch; "request" is for one that leaves the server running though
@@ -76,6 +79,7 @@ class Match(OfEngines):
     compute_cap: Words = ()
     gpus: Specifier | None = None
     line: LinePattern | None = None
+    because_of: LinePattern | None = None
     log: LinePatterns = ()
     not_log: LinePatterns = ()
     phase: Annotated[Words, AfterValidator(_phases)] = ()
@@ -84,10 +88,10 @@ class Match(OfEngines):
 
     @model_validator(mode="after")
     def _says_something(self) -> Match:
-        asks = self.text or self.pattern or self.reasons or self.exception or self.line
+        asks = self.text or self.pattern or self.reasons or self.exception or self.line or self.because_of
         if not asks and not (self.during == "hang" and (self.phase or self.log)):
             raise ValueError(
-                "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line"
+                "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line, because_of"
             )
         return self
 
@@ -99,4 +103,5 @@ class Match(OfEngines):
     @property
     def watched(self) -> tuple[str, ...]:
         """The regular expressions that are looked for in every line of the launch."""
-        return (*((self.line,) if self.line else ()), *self.log, *self.not_log)
+        beside = (each for each in (self.line, self.because_of) if each)
+        return (*beside, *self.log, *self.not_log)

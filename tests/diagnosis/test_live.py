@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.diagnosis.engine import Diagnosis, diagnose, root_of
+from orchestrator.diagnosis.engine import Diagnosis, diagnose
 from orchestrator.diagnosis.launches import Following, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
+from orchestrator.diagnosis.root import root_of
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.known import Known
 from tests.diagnosis.labels import CASES as ALL

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from orchestrator.diagnosis import gate, lines, search
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
 from orchestrator.diagnosis.gate import Gate
-from orchestrator.diagnosis.launches import Following
+from orchestrator.diagnosis.launches import Following, last_launch
+from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.remarks import Watched
-from orchestrator.diagnosis.scan import Scanner
+from orchestrator.diagnosis.scan import Scanner, scan
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.known import Known
 from orchestrator.patches.literals import words_of
@@ -343,3 +344,17 @@ def test_a_word_that_json_spells_otherwise_is_found_in_json() -> None:
     scanner.feed(log)
     scanner.close()
     assert [line.number for line in scanner.following.so_far().remarks.lines[watched.patterns[0]]] == [91]
+
+
+def test_what_was_seen_often_is_looked_for_again_in_another_phase() -> None:
+    survived = [f"open /dev/x{n}: No such device" for n in range(40_000)]
+    text = [
+        *survived,
+        "INFO 02-20 21:34:50 [x.py:1] GPU KV cache size: 7 tokens",
+        "open /dev/y: No such device",
+    ]
+    raw = "\n".join(text).encode() + b"\n"
+    (expression,) = (each for each in WATCHED.quiet if "No such device" in each)
+    whole = last_launch(read(raw.splitlines(), GRAMMAR), GRAMMAR, WATCHED).remarks.lines[expression]
+    assert [line.number for line in whole] == [*range(1, 17), 40_002]
+    assert scan([raw], GRAMMAR, WATCHED).remarks.lines[expression] == whole

@@ -1,0 +1,73 @@
+"""Which of the incidents of a launch began its failure?"""
+
+from __future__ import annotations
+
+from orchestrator.diagnosis.incident import Incident
+from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog
+from orchestrator.engines.log_grammar import LogGrammar
+
+
+def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
+    """The incident that began the failure, None if the launch did not fail.
+
+    Before the server is up an exception counts unless the launch went on after it. Afterwards only the engine's own
+    word counts: a refused request is no failure of the launch, and what has no header, or the API server's, may be
+    what a client sent. Such a word may tell why where the launch is known to have `ended`; and a crash, of which nothing has
+    a header, where the engine says that it died and names no cause.
+    """
+    up = launch.startup.up_line
+    since = [
+        folded
+        for folded in launch.incidents
+        if folded.incident.role != "benign" and folded.incident.first_line > (up or 0)
+    ]
+    if stopping := launch.startup.stopping:
+        # told to stop, a launch throws more exceptions; if it failed before it was told, those before count, and so does
+        # the one by which a server that was not up left: it stops its engine before it says what failed
+        since = [
+            folded
+            for folded in since
+            if folded.incident.first_line < stopping.number
+            or (up is None and _left_by(folded.incident, launch.grammar))
+        ]
+    if launch.startup.serves_since is not None:  # a command line is refused before
+        since = [folded for folded in since if folded.incident.kind != "refusal"]
+    if launch.startup.serves_since is not None and not ended:
+        own = [folded.incident for folded in since if folded.incident.of_engine and folded.incident.fatal]
+        unexplained = bool(own) and not any(_names_a_cause(incident) for incident in own)
+        since = [
+            folded
+            for folded in since
+            if folded.incident.of_engine or (unexplained and folded.incident.kind == "crash")
+        ]
+    fatal = [folded for folded in since if folded.incident.fatal]
+    if not fatal and (launch.startup.serves_since is not None or not since):
+        return None
+    standing = [
+        folded for folded in since if folded.incident.fatal or not launch.went_on_after(folded.incident)
+    ]
+    engine = (*launch.grammar.processes.children, "rank")
+    return min(standing, key=lambda folded: _rank(folded.incident, up is not None, engine), default=None)
+
+
+def _left_by(incident: Incident, grammar: LogGrammar) -> bool:
+    """Whether a server's program ended by it, and not by the signal that ended it."""
+    front = (incident.process or "").lower().startswith(grammar.processes.front)
+    return front and incident.leaves_program and incident.role == "initiating"
+
+
+def _names_a_cause(incident: Incident) -> bool:
+    """Whether it says more than that somebody else failed or is gone."""
+    return incident.role == "initiating" and not incident.died_only
+
+
+def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[int, int]:
+    """`engine`: how the names of its processes begin, torch's for a rank among them."""
+    order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
+    if incident.died_only:
+        order = 2
+    elif order == 0:
+        foreign = not (incident.process or "").startswith(engine)
+        # what Python made of another language's failure says it better
+        order = int(incident.kind == "native" or (serving and incident.kind == "exception" and foreign))
+    return order, incident.first_line
