@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -89,6 +89,7 @@ def diagnose(
     """
     from orchestrator.base import log_file
     from orchestrator.diagnosis import engine
+    from orchestrator.diagnosis.carriers.newest_first import is_newest_first
     from orchestrator.diagnosis.carriers.peeled import Peeled, bare
     from orchestrator.patches import catalogue
     from orchestrator.patches.known import Known
@@ -112,14 +113,18 @@ def diagnose(
     else:
         chunks = log_file.chunks(file)
         beginning = next(chunks, b"")
+        line_in_file: Callable[[int], int] = _as_it_is
         writer, layers = _writer(kind, beginning)
+        if is_newest_first(bare(beginning, layers), writer.log):
+            beginning, chunks, line_in_file = _turned(file, beginning, chunks)
+            writer, layers = _writer(kind, beginning)
         peeled = Peeled(layers)
         diagnosis = engine.diagnose_log(
             peeled.whole(chain([beginning], chunks)),
             grammar=writer.log,
             known=known(writer),
             patches=catalogued,
-        ).renumbered(peeled.line_of)
+        ).renumbered(lambda number: line_in_file(peeled.line_of(number)))
         _say(diagnosis, file, len(catalogued), as_json)
         if diagnosis.verdict == "starting":
             _doubt(file, bare(beginning, layers), writer)
@@ -140,6 +145,31 @@ def _writer(kind: str | None, beginning: bytes) -> tuple[ReadEngine, Wrapping]:
     layers = peel.learn(beginning, grammars)
     grammar = origin.of(bare(beginning, layers), grammars)
     return registry.read(grammar.kind), layers
+
+
+def _as_it_is(number: int) -> int:
+    return number
+
+
+def _turned(
+    file: str, beginning: bytes, chunks: Iterator[bytes]
+) -> tuple[bytes, Iterator[bytes], Callable[[int], int]]:
+    """A log that has its newest line first from its other end: beginning, rest, and which line of the file one of it is."""
+    from orchestrator.base import log_file
+    from orchestrator.diagnosis.carriers.newest_first import MOST_BYTES, Turned
+    from orchestrator.report.layout import passage
+
+    held, size = [beginning], len(beginning)
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size > MOST_BYTES:
+            more = f"is too large to be turned here: tac {file} | deploy diagnose -"
+            click.echo(passage(f"warning: {file} has its newest line first, and {more}"), err=True)
+            return beginning, chain(held[1:], chunks), _as_it_is
+    click.echo(passage(f"note: {file} has its newest line first: it is read from its end"), err=True)
+    log = Turned(held)
+    return log.whole[: log_file.CHUNK], iter([log.whole[log_file.CHUNK :]]), log.line_of
 
 
 def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:

@@ -212,3 +212,17 @@ def test_a_version_of_vllm_says_nothing_of_another_engines_log(
     left = run(str(tmp_path / "x.log"), "--json", *options)
     assert json.loads(left.stdout)["engine"] == {"kind": "sglang", "version": version}
     assert ("is a log of SGLang" in " ".join(left.stderr.split())) is warned
+
+
+def test_of_a_log_with_its_newest_line_first_the_answer_is_the_same_and_lines_are_the_files(
+    tmp_path: Path,
+) -> None:
+    log = log_of(named("mla-fp8kv-kimi-k25-tp8"))
+    lines = log.splitlines()
+    file = tmp_path / "from-the-store.log"
+    file.write_bytes(b"\n".join(b"llm-1  | " + line for line in reversed(lines)) + b"\n")
+    turned, bare = run(str(file), "--json"), json.loads(run("-", "--json", stdin=log).stdout)
+    found = json.loads(turned.stdout)
+    assert "has its newest line first: it is read from its end" in " ".join(turned.stderr.split())
+    assert (found["finding"], found["remedy"]) == (bare["finding"], bare["remedy"])
+    assert found["root_cause"]["line"] == len(lines) + 1 - bare["root_cause"]["line"]
