@@ -10,7 +10,8 @@ from orchestrator.facts.gather import Facts
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
 from orchestrator.facts.source import Unknown
-from orchestrator.plan.gpu_room import LITTLE_MIB, holder
+from orchestrator.plan.gpu_holders import holder
+from orchestrator.plan.gpu_room import LITTLE_MIB
 
 SUBJECT = "GPU memory"
 

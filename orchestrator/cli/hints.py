@@ -86,6 +86,8 @@ AFTER: Forms = {
         "{command} --set engine.python=PATH",
     ),
     "gpu_busy": (
+        "{command} --set {narrower} --set {needs} --env CUDA_VISIBLE_DEVICES={cards}",
+        "{command} --set {narrower} --env CUDA_VISIBLE_DEVICES={cards}",
         "{command} --env CUDA_VISIBLE_DEVICES={cards}",
         "{command} --set {setting} --set {shorter}",
         "{command} --set {setting}",

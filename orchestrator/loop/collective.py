@@ -20,7 +20,8 @@ from orchestrator.hosts.host import Host
 from orchestrator.on_host.footprint import Footprint
 from orchestrator.plan import collective, nccl, resolve
 from orchestrator.plan.collective import Measured
-from orchestrator.plan.gpu_room import LITTLE_MIB, LITTLE_SHARE, holders
+from orchestrator.plan.gpu_holders import holders
+from orchestrator.plan.gpu_room import LITTLE_MIB, LITTLE_SHARE
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import Answers, ask
 from orchestrator.programs.collective import CollectiveRun, MeasureCollective, rank_program

@@ -13,7 +13,7 @@ from orchestrator.facts.machine import Machine
 from orchestrator.facts.source import Unknown
 from orchestrator.plan import gpu_room, outlook
 from orchestrator.plan.change import Change
-from orchestrator.plan.gpu_room import Demand, Shortage, SmallerShare
+from orchestrator.plan.gpu_room import Demand, FewerCards, Shortage, SmallerShare
 from orchestrator.plan.installing import on_cpu
 from orchestrator.plan.measured import VISIBLE
 from orchestrator.plan.still_held import StillHeld, still_held
@@ -72,7 +72,10 @@ def gpu_shortage(
         short = gpu_room.shortage(survey.facts.cards, computing, launch, own=survey.facts.own)
     else:
         return None
-    if short is None or short.lower is None:
+    if short is None:
+        return None
+    short = replace(short, fewer=_fewer(short, playbook, survey, version, options, changes))
+    if short.lower is None:
         return short
     return _fitting(short, short.lower, playbook, survey, version, options, changes)
 
@@ -111,6 +114,33 @@ def held(
     if on_cpu(playbook, survey) or gpu_room.measured(now, launch):
         return None
     return still_held(read, waited, launch, outlook.fit(playbook, survey, version, options))
+
+
+def _fewer(
+    short: Shortage,
+    playbook: Playbook,
+    survey: Survey,
+    version: str | None,
+    options: Options,
+    changes: Sequence[Change],
+) -> FewerCards | None:
+    """The most cards with room that hold the whole launch, half as many or fewer, where there are not enough for it."""
+    tensor, needs = options.tensor, playbook.needs.gpus
+    while not short.elsewhere and tensor % 2 == 0:
+        tensor //= 2
+        count = options.gpus // options.tensor * tensor
+        narrower = options.changed({options.tensor_option: Option(tensor, "option")})
+        if (
+            count > len(short.roomy)
+            or outlook.fit(playbook, survey, version, narrower, changes).verdict != "fits"
+        ):
+            continue
+        settings = (
+            f"parallel.tensor={tensor}",
+            *((f"needs.gpus={count}",) if needs and needs > count else ()),
+        )
+        return FewerCards(short.roomy[:count], settings)
+    return None
 
 
 def _fitting(

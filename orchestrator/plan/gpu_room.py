@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from orchestrator.engines.sizing import TORCH_SHARE
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
-from orchestrator.on_host.secrets.secrets import redact
+from orchestrator.plan.gpu_holders import holders
 
 if TYPE_CHECKING:
     from orchestrator.programs.cleanup import Waited
@@ -21,8 +21,6 @@ LITTLE_SHARE = 0.04
 MARGIN = 0.01
 """What an engine sees as free is less than nvidia-smi says: a context of its own, and memory that the driver keeps."""
 LEAST_SHARE = 0.2
-NAMED = 3
-LONGEST_COMMAND = 60
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,14 @@ class SmallerShare:
 
 
 @dataclass(frozen=True)
+class FewerCards:
+    """Cards that have room and hold the whole launch, and what --set takes to spread each layer over no more than them."""
+
+    cards: tuple[int, ...]
+    settings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Shortage:
     """A card on which the engine would find less free than it takes at its start, and would refuse; sizes in MiB."""
 
@@ -67,12 +73,19 @@ class Shortage:
     """Who computes on those cards and is none of ours, one for each card."""
     unseen_mib: int
     """What is held on that card by nobody who is listed."""
-    elsewhere: tuple[int, ...] = ()
-    """Cards that have room, as many as the launch needs; none where there are not so many."""
+    roomy: tuple[int, ...] = ()
+    """Cards that have room, by the numbers that CUDA has for them; none where those are not known."""
     lower: SmallerShare | None = None
     """The share that would be free on every card of the launch; None where nothing fits into it."""
     unfit: str = ""
     """Why nothing does."""
+    fewer: FewerCards | None = None
+    """Where there are not as many cards with room as it takes."""
+
+    @property
+    def elsewhere(self) -> tuple[int, ...]:
+        """Cards that have room, as many as the launch needs; none where there are not so many."""
+        return self.roomy[: self.launch.cards] if len(self.roomy) >= self.launch.cards else ()
 
     @property
     def little(self) -> bool:
@@ -109,21 +122,28 @@ class Shortage:
         """What a person could do, in words."""
         ways = ["wait until it has ended"]
         if self.elsewhere:
-            numbers = ",".join(map(str, self.elsewhere))
-            ways.append(f"take GPUs {numbers}, which have room (--env CUDA_VISIBLE_DEVICES={numbers})")
+            ways.append(f"take other cards, which have room ({_visible(self.elsewhere)})")
         if self.lower is not None:
             shorter = "" if self.lower.context is None else ", a context that fits beside it"
             settings = " ".join(f"--set {setting}" for setting in self.lower.settings)
             ways.append(f"share the card with {settings}{shorter} (--consent share-cards does so by itself)")
+        if self.fewer is not None:
+            settings = " ".join(f"--set {setting}" for setting in self.fewer.settings)
+            ways.append(f"take {len(self.fewer.cards)} cards alone ({settings} {_visible(self.fewer.cards)})")
         nothing = f". No smaller share of the card would do: {self.unfit}" if self.unfit else ""
         return f"It is not ours, so it stays: {', or '.join(ways)}{nothing}"
 
     @property
     def cure(self) -> dict[str, str]:
-        """What the next command may give: other `cards`, or a `setting`, with a `shorter` context where it has to be; nothing where
-        only waiting helps."""
+        """What the next command may give: other `cards`, a `setting`, fewer cards (`narrower`, and `needs` where the playbook says how
+        many), or a setting with a `shorter` context; nothing where only waiting helps."""
+        cards = ",".join(map(str, self.elsewhere))
+        whole = self.lower is not None and self.lower.context is None
         if self.elsewhere:
-            return {"cards": ",".join(map(str, self.elsewhere))}
+            return {"cards": cards}
+        if self.fewer is not None and not whole:
+            cards = ",".join(map(str, self.fewer.cards))
+            return {"cards": cards, **dict(zip(("narrower", "needs"), self.fewer.settings, strict=False))}
         settings = () if self.lower is None else self.lower.settings
         return dict(zip(("setting", "shorter"), settings, strict=False))
 
@@ -161,9 +181,7 @@ def shortage(
         short=len(short),
         holders=foreign,
         unseen_mib=0 if unknown else max(0, (fullest.memory_mib or 0) - free[fullest.uuid] - on_it),
-        elsewhere=tuple(roomy[: launch.cards])
-        if len(roomy) >= launch.cards and _numbers_hold(cards, launch)
-        else (),
+        roomy=tuple(roomy) if _numbers_hold(cards, launch) else (),
         lower=SmallerShare(launch.option, share) if share >= LEAST_SHARE else None,
         unfit="" if share >= LEAST_SHARE else f"less than {LEAST_SHARE:g} of it is free",
     )
@@ -224,35 +242,16 @@ def _free(card: Gpu, processes: Iterable[GpuProcess], own: Collection[int]) -> i
     return (card.memory_mib or 0) - (card.memory_used_mib or 0) + ours
 
 
+def _visible(cards: Sequence[int]) -> str:
+    return f"--env CUDA_VISIBLE_DEVICES={','.join(map(str, cards))}"
+
+
 def _little(card: Gpu) -> float:
     return max(LITTLE_MIB, (card.memory_mib or 0) * LITTLE_SHARE)
 
 
 def _needed(card: Gpu, launch: Demand) -> float:
     return (card.memory_mib or 0) * TORCH_SHARE * launch.share
-
-
-def holders(processes: Iterable[GpuProcess]) -> list[str]:
-    """Each process once, with what it holds on all the cards: "pid 8121 (python3 train.py, user ml) holds 40,000 MiB"."""
-    by_pid: dict[int, list[GpuProcess]] = {}
-    for process in processes:
-        by_pid.setdefault(process.pid, []).append(process)
-    listed = [holder(same) for same in by_pid.values()]
-    return [*listed[:NAMED], *([f"and {len(listed) - NAMED} more"] if len(listed) > NAMED else [])]
-
-
-def holder(same: Sequence[GpuProcess]) -> str:
-    """One process by what it holds on each card, at least one."""
-    first = same[0]
-    program, blank, arguments = (first.command or first.name or "").partition(" ")
-    command = redact(f"{program.rpartition('/')[2]}{blank}{arguments}")
-    shown = command if len(command) <= LONGEST_COMMAND else f"{command[: LONGEST_COMMAND - 4].rstrip()} ..."
-    parts = [shown, first.user and f"user {first.user}", first.container and f"container {first.container}"]
-    identity = ", ".join(filter(None, parts)) or "not to be seen from here"
-    sizes = [process.memory_mib for process in same]
-    amount = f"{sum(size or 0 for size in sizes):,} MiB" if all(sizes) else "memory"
-    on = f" on {len(same)} GPUs" if len(same) > 1 else ""
-    return f"pid {first.pid} ({identity}) holds {amount}{on}"
 
 
 def after_waiting(cards: Sequence[Gpu], waited: Waited) -> tuple[tuple[Gpu, ...], tuple[GpuProcess, ...]]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.engines.sizing import Fit
 from orchestrator.facts.gpu_processes import GpuProcess
-from orchestrator.plan.gpu_room import LEAST_SHARE, Demand, SmallerShare, holders
+from orchestrator.plan.gpu_holders import holders
+from orchestrator.plan.gpu_room import LEAST_SHARE, Demand, SmallerShare
 
 if TYPE_CHECKING:
     from orchestrator.programs.cleanup import Waited

@@ -11,7 +11,8 @@ from orchestrator.engines import registry
 from orchestrator.job import Job
 from orchestrator.plan.beside import held
 from orchestrator.plan.change import Change
-from orchestrator.plan.gpu_room import Shortage, holders
+from orchestrator.plan.gpu_holders import holders
+from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.still_held import StillHeld
 from orchestrator.programs.ask import ask

@@ -44,6 +44,8 @@ ASKED = "tiny --host gpu7"
         (PreflightRefused("gpu_busy", "x", cards="1,2"), f"{TYPED} --env CUDA_VISIBLE_DEVICES=1,2"),
         (PreflightRefused("gpu_busy", "x", setting="arguments.gpu-memory-utilization=0.6"), f"{TYPED} --set arguments.gpu-memory-utilization=0.6"),
         (PreflightRefused("gpu_busy", "x", setting="arguments.gpu-memory-utilization=0.6", shorter="context=4096"), f"{TYPED} --set arguments.gpu-memory-utilization=0.6 --set context=4096"),
+        (PreflightRefused("gpu_busy", "x", cards="1,2", narrower="parallel.tensor=2"), f"{TYPED} --set parallel.tensor=2 --env CUDA_VISIBLE_DEVICES=1,2"),
+        (PreflightRefused("gpu_busy", "x", cards="1,2", narrower="parallel.tensor=2", needs="needs.gpus=2"), f"{TYPED} --set parallel.tensor=2 --set needs.gpus=2 --env CUDA_VISIBLE_DEVICES=1,2"),
         (PreflightRefused("gpu_busy", "x", next_command="nvidia-smi  # on gpu7"), "nvidia-smi  # on gpu7"),
         (PreflightRefused("option_unknown", "x", unset="max-num-seq", argument="max-num-seqs=8"), f"{TYPED} --set arguments.max-num-seq=null --engine-arg max-num-seqs=8"),
         (PreflightRefused("option_value", "x", unset="kv-cache-dtype", argument="kv-cache-dtype=fp8"), f"{TYPED} --engine-arg kv-cache-dtype=fp8"),

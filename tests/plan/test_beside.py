@@ -11,7 +11,7 @@ from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.source import Unknown
 from orchestrator.plan import beside, resolve
-from orchestrator.plan.gpu_room import Demand, SmallerShare
+from orchestrator.plan.gpu_room import Demand, FewerCards, SmallerShare
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.cleanup import Waited
 from tests.plan.test_outlook import BARE, SMALL
@@ -111,3 +111,23 @@ def test_on_a_host_with_cards_of_two_kinds_numbers_hold_only_in_the_order_of_the
     assert beside.gpu_shortage(SMALL, found, None, resolve.standing(SMALL, found)) is None
     short = beside.gpu_shortage(by_bus, found, None, resolve.standing(by_bus, found))
     assert short is not None
+
+
+def test_fewer_cards_with_room_are_offered_where_the_launch_fits_into_them() -> None:
+    four = SMALL.with_overrides(["parallel.tensor=4", "needs.gpus=4"])
+    short = busy(0, 1, 2, 3, 4, playbook=four)
+    assert short.fewer == FewerCards((5, 6), ("parallel.tensor=2", "needs.gpus=2"))
+    assert (
+        "or take 2 cards alone (--set parallel.tensor=2 --set needs.gpus=2 --env CUDA_VISIBLE_DEVICES=5,6)"
+        in short.advice
+    )
+    assert short.cure == {"cards": "5,6", "narrower": "parallel.tensor=2", "needs": "needs.gpus=2"}
+    # a smaller share of all of them comes first, where the whole context fits into it
+    assert busy(0, 1, 2, 3, 4, mib=60_000, playbook=four).cure == {
+        "setting": "arguments.gpu-memory-utilization=0.36"
+    }
+    assert busy(*range(7), playbook=four).fewer == FewerCards((7,), ("parallel.tensor=1", "needs.gpus=1"))
+    heavy = four.with_overrides([f"figures.weights_bytes={100 * 2**30}"])
+    assert busy(*range(7), playbook=heavy).fewer is None
+    assert busy(*range(8), playbook=four).fewer is None
+    assert busy(0, playbook=four).fewer is None  # as many as it takes have room

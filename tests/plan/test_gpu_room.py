@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.facts.gpu_processes import GpuProcess
 from orchestrator.facts.gpus import Gpu
-from orchestrator.plan.gpu_room import Demand, Shortage, after_waiting, at_most_in_use, holders, shortage
+from orchestrator.plan.gpu_room import Demand, Shortage, after_waiting, at_most_in_use, shortage
 from orchestrator.programs.cleanup import Waited
 from tests.surveys import cards
 
@@ -155,37 +155,9 @@ def test_what_may_be_in_use_on_each_card_is_what_is_not_short() -> None:
     assert at_most_in_use((replace(cards().gpus[0], memory_mib=None),), asking(1, 0.9)) == {}
 
 
-@pytest.mark.parametrize(("count", "last"), [(3, "pid 3 (x) holds 10 MiB"), (5, "and 2 more")])
-def test_many_holders_are_counted(count: int, last: str) -> None:
-    listed = holders([on(0, 10, pid=pid, command="x", user=None) for pid in range(1, count + 1)])
-    assert (len(listed), listed[-1]) == (min(count, 4), last)
-
-
-@pytest.mark.parametrize(
-    ("processes", "line"),
-    [
-        ([on(0, 40000, command="/opt/bin/python3 -m a b")], "pid 8121 (python3 -m a b, user ml) holds 40,000 MiB"),
-        ([on(0, 1000), on(1, 24)], "pid 8121 (python3 train.py --api-key ***, user ml) holds 1,024 MiB on 2 GPUs"),
-        ([on(0, 1000), on(1, None)], "pid 8121 (python3 train.py --api-key ***, user ml) holds memory on 2 GPUs"),
-        ([on(0, 8, command=None, user=None)], "pid 8121 (python3) holds 8 MiB"),
-        ([on(0, 8, command="a " + "b" * 58, user=None)], f"pid 8121 (a {'b' * 58}) holds 8 MiB"),
-        ([on(0, 8, command="a " + "b" * 59, user=None)], f"pid 8121 (a {'b' * 54} ...) holds 8 MiB"),
-        ([on(0, 8, command=f"a {'b' * 53} {'c' * 9}", user=None)], f"pid 8121 (a {'b' * 53} ...) holds 8 MiB"),
-    ],
-)  # fmt: skip
-def test_a_holder_in_words(processes: list[GpuProcess], line: str) -> None:
-    assert holders(processes) == [line]
-
-
 def test_what_the_host_answered_after_it_had_waited() -> None:
     one = {"gpu_uuid": "GPU-0", "pid": 8121, "name": "x", "memory_mib": 40000, "user": None, "command": None}
     waited = Waited.model_validate({"seconds": 5.0, "used_mib": {"GPU-0": 40002}, "holders": [one]})
     now, processes = after_waiting(used(), waited)
     assert [card.memory_used_mib for card in now[:2]] == [40002, 2]
     assert processes[0].memory_mib == 40000
-
-
-def test_a_holder_in_a_container_is_named_by_it() -> None:
-    process = GpuProcess("GPU-0", 812, "python3", 130000, "root", "python3 -m server", "8f2c01234567")
-    (words,) = holders([process])
-    assert words == "pid 812 (python3 -m server, user root, container 8f2c01234567) holds 130,000 MiB"
