@@ -15,7 +15,8 @@ from pathlib import Path
 
 import jsonschema
 
-from dataset.score import HOME, Case, cases, squashed
+from dataset import score
+from dataset.score import HOME, Case, cases
 
 LARGEST, LARGEST_OF_ALL = 200_000, 6_000_000
 """Bytes of a log, and of the whole data set."""
@@ -33,20 +34,36 @@ _ANYBODY = {
 
 
 def wrong(case: Case, judge: jsonschema.Draft202012Validator) -> Iterator[str]:
-    for error in judge.iter_errors(case.label):
-        yield f"{'/'.join(map(str, error.absolute_path)) or 'label'}: {error.message}"
-    if case.label.get("id") != case.id:
+    errors = list(judge.iter_errors(case.label))
+    yield from (f"{'/'.join(map(str, each.absolute_path)) or 'label'}: {each.message}" for each in errors)
+    if errors:
+        return
+    if case.label["id"] != case.id:
         yield "the label has another id than the folder"
     text = case.log.read_bytes().decode("utf-8", "replace")
     if len(text) > LARGEST:
         yield f"a log of {len(text)} characters"
-    yield from (f"not in the log: {part!r}" for part in _missing(case, text))
+    yield from (f"on no line of the log: {part!r}" for part in _missing(case.label, text))
+    yield from _contradictions(case.label)
     yield from (f"names {what}" for what in _private(text + json.dumps(case.label)))
 
 
-def _missing(case: Case, text: str) -> list[str]:
-    log = squashed(text)
-    return [part for part in case.label["root_cause_contains"] if squashed(part) not in log]
+def _missing(label: score.Label, text: str) -> list[str]:
+    lines = [score.squashed(line) for line in re.split(r"[\r\n]+", text)]
+    parts = map(score.squashed, label["root_cause_contains"])
+    return [part for part in parts if not any(part in line for line in lines)]
+
+
+def _contradictions(label: score.Label) -> Iterator[str]:
+    """What no answer could be right by."""
+    cause = score.squashed(" ".join(label["root_cause_contains"]))
+    yield from (
+        f"wanted and not: {part!r}" for part in label["root_cause_not"] if score.squashed(part) in cause
+    )
+    remedy = label["remedy"]
+    for action in (action for way in remedy["any_of"] for action in way):
+        if any(score.does(each, action) for each in remedy["forbidden"]):
+            yield f"wanted and forbidden: {action}"
 
 
 def _private(text: str) -> Iterator[str]:

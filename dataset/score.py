@@ -106,7 +106,7 @@ def judged(label: Label, answer: Answer) -> Marks:
         if wanted["automatic"] is False:
             marks["unsafe_automatic"] = acts
     if wanted["forbidden"]:
-        marks["forbidden"] = any(_does(each, got) for each in wanted["forbidden"] for got in _actions(remedy))
+        marks["forbidden"] = any(does(each, got) for each in wanted["forbidden"] for got in _actions(remedy))
     if well:
         marks["false_alarm"] = answer.get("verdict") in ("fault", "unknown_fault", "hang")
         marks["acts_on_good"] = acts
@@ -134,7 +134,7 @@ def _is_cause(label: Label, cause: object) -> bool:
 
 def _offered(wanted: Mapping[str, Any], of: Mapping[str, Any], remedy: Mapping[str, Any]) -> bool:
     """Whether it is among the actions; where nobody asks for an action unasked, advice that names it will do."""
-    if any(_does(wanted, action) for action in _actions(remedy)):
+    if any(does(wanted, action) for action in _actions(remedy)):
         return True
     if wanted["kind"] not in ("install", "advice") and of["automatic"] is True:
         return False
@@ -149,7 +149,7 @@ def _offered(wanted: Mapping[str, Any], of: Mapping[str, Any], remedy: Mapping[s
     return False
 
 
-def _does(wanted: Mapping[str, Any], action: Mapping[str, Any]) -> bool:
+def does(wanted: Mapping[str, Any], action: Mapping[str, Any]) -> bool:
     """Whether an action is the wanted one; what the label leaves out may be anything."""
     if str(action.get("kind") or "").lower() != wanted["kind"]:
         return False

@@ -12,11 +12,12 @@ import argparse
 import datetime
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from dataset import score
-from dataset.baselines import catalogue, excerpts, learned
+from dataset.baselines import catalogue, excerpts, learned, packaged
 from dataset.baselines.method import Example, Method, example, text_of
 from dataset.score import HOME, Case
 
@@ -33,9 +34,9 @@ def read_by(method: Method, examples: Sequence[Example], asked: Sequence[Case]) 
     return {case.id: reader(text_of(case), case.label["context"]) for case in asked}
 
 
-def by_time(method: Method, every: Mapping[str, Case]) -> Answers:
+def by_time(method: Method, every: Mapping[str, Case], other: Sequence[Example]) -> Answers:
     before = [example(every[i]) for i in score.split("time/train")]
-    return read_by(method, [*catalogue.examples(), *before], [every[i] for i in score.split("time/test")])
+    return read_by(method, [*other, *before], [every[i] for i in score.split("time/test")])
 
 
 def by_ground(method: Method, every: Mapping[str, Case]) -> Answers:
@@ -66,7 +67,7 @@ def _rate(tally: Mapping[str, Any]) -> str:
 def table(asked: Sequence[Case], of_method: Callable[[Method], Answers], own: Answers) -> str:
     rows = [
         row(method.name, asked, of_method(method), method.tells)
-        for method in (*excerpts.METHODS, *learned.METHODS)
+        for method in (*excerpts.METHODS, *packaged.METHODS, *learned.METHODS)
     ]
     unseen = [case for case in asked if case.id in score.split("sight/unseen")]
     rows.append(row(OWN, asked, own, tuple(COLUMNS)))
@@ -84,13 +85,17 @@ def main() -> None:
     )
     given = parser.parse_args()
     every = {case.id: case for case in score.cases()}
-    own = {case.id: score.asked_of(given.deploy, case, 60.0) for case in every.values()}
+    with ThreadPoolExecutor() as pool:
+        own = dict(
+            pool.map(lambda case: (case.id, score.asked_of(given.deploy, case, 120.0)), every.values())
+        )
+    other = list(catalogue.examples())
     test = [every[i] for i in score.split("time/test")]
     text = "\n\n".join(
         [
             f"Measured on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, `deploy` as of commit {_commit()}.",
             f"By time: on the {len(test)} cases of `time/test`.",
-            table(test, lambda method: by_time(method, every), own),
+            table(test, lambda method: by_time(method, every, other), own),
             f"By ground: on all {len(every)} cases, each by what was learned of the other grounds.",
             table(list(every.values()), lambda method: by_ground(method, every), own),
         ]
