@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import beside, cut_off, endings
+from orchestrator.diagnosis import beside, cut_off, endings, own_words
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
@@ -120,10 +120,11 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
         return _fault(launch, root, recognised, known)
     raised = incident.root
     missing = incident.role == "cascade" and _quoted(raised, launch.grammar) is None
+    advice = (cut_off.to_fetch(incident, launch.grammar),) if missing else _asked(raised.text)
     return Diagnosis(
         verdict="unknown_fault",
         root_cause=_caused(raised, incident.process, missing=missing),
-        remedy=Remedy(advice=(cut_off.to_fetch(incident, launch.grammar),)) if missing else None,
+        remedy=Remedy(advice=advice) if advice else None,
         evidence=_evidence(launch, incident, raised),
         folded=_folded(launch, root),
     )
@@ -263,14 +264,23 @@ def _finding(recognised: Recognised, known: Known) -> Finding:
 def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy:
     known = replace(known, groups=recognised.groups)
     ways = propose.ways(recognised.patch, known)
-    reckoned = () if ways else _reckoned(recognised.raised.text, known, grammar)
+    text = recognised.raised.text
+    reckoned = () if ways else _reckoned(text, known, grammar)
+    advice = (*reckoned, *propose.with_numbers(recognised.patch.advice_for(grammar.kind), known))
+    done = [action.name for way in ways for action in way.actions if action.name]
     return Remedy(
         automatic=bool(ways) and ways[0].unasked(recognised.confidence),
         actions=ways[0].actions if ways else (),
-        advice=(*reckoned, *propose.with_numbers(recognised.patch.advice_for(grammar.kind), known)),
+        advice=(*_asked(text, " ".join([*advice, *done])), *advice),
         ways=ways,
         known=known,
     )
+
+
+def _asked(cause: str, told: str = "") -> tuple[str, ...]:
+    """What the message itself asks for, where that is not told anyway."""
+    asked = own_words.asked_for(cause)
+    return (f'The message itself asks: "{asked}"',) if asked and own_words.left_out(asked, told) else ()
 
 
 def _reckoned(cause: str, known: Known, grammar: LogGrammar) -> tuple[str, ...]:

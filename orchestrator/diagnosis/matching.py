@@ -13,6 +13,7 @@ from orchestrator.diagnosis import beside
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import Line
+from orchestrator.diagnosis.own_words import refused_in
 from orchestrator.engines.log_grammar import BackendRefusal, LogGrammar
 from orchestrator.patches.known import Known
 from orchestrator.patches.literals import search
@@ -22,8 +23,8 @@ from orchestrator.patches.wanted import Confidence, fits, settings_fit
 
 During = Literal["start", "request", "hang"]
 _ALTERNATIVES = {"phase", "compute_cap", "forced"}
-_NO_EVIDENCE = {"confidence", "during", "not_text", "not_log"}
-"""What a match says besides what it has seen."""
+_NO_EVIDENCE = {"confidence", "during", "not_text", "not_log", "refused_in"}
+"""What a match says besides what it has seen, or where nothing else is known."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,7 @@ def _names(match: Match, raised: Raised, process: str | None) -> bool:
         and all(wanted in _squashed(raised.text) for wanted in _all_squashed(match.text))
         and not any(unwanted in _squashed(raised.text) for unwanted in _all_squashed(match.not_text))
         and all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
+        and (not match.refused_in or refused_in(raised, match.refused_in))
     )
 
 

@@ -50,7 +50,8 @@ class Match(OfEngines):
     name fits the key (at least one), each with exactly these reasons; `forced` the backend that was forced;
     `fields` the selector's configuration, `mended_by` the one of them whose change alone would leave a backend without
     an objection, where none would take less. `frames` are shell patterns of source files, each of which the
-    traceback passed through. `engine` is the engine configuration that the log prints, `arguments` what was given
+    traceback passed through; `refused_in` those of which one raised it, with a sentence of its own that says what is wrong: it
+    counts for nothing beside a patch that knows the sentence. `engine` is the engine configuration that the log prints, `arguments` what was given
     on the command line; `compute_cap`, `gpus` and the name of an engine (its versions) what runs. What nobody said does not fit.
 
     `line` is a regular expression for a line that is itself the cause (a library's output, a compiler's, a warning);
@@ -74,6 +75,7 @@ class Match(OfEngines):
     fields: Settings = Field(default_factory=dict)
     mended_by: Annotated[str, AfterValidator(_mendable)] | None = None
     frames: Words = ()
+    refused_in: Words = ()
     engine: Settings = Field(default_factory=dict)
     arguments: Settings = Field(default_factory=dict)
     compute_cap: Words = ()
@@ -88,17 +90,18 @@ class Match(OfEngines):
 
     @model_validator(mode="after")
     def _says_something(self) -> Match:
-        asks = self.text or self.pattern or self.reasons or self.exception or self.line or self.because_of
+        asks = self.text or self.pattern or self.reasons or self.exception or self.line
+        asks = asks or self.because_of or self.refused_in
         if not asks and not (self.during == "hang" and (self.phase or self.log)):
             raise ValueError(
-                "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line, because_of"
+                "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line, because_of, refused_in"
             )
         return self
 
     @property
     def of_the_failure(self) -> bool:
         """Whether anything is asked of the exception itself, and not of lines near it alone."""
-        return bool(self.text or self.pattern or self.reasons or self.exception)
+        return bool(self.text or self.pattern or self.reasons or self.exception or self.refused_in)
 
     @property
     def watched(self) -> tuple[str, ...]:

@@ -1,0 +1,89 @@
+"""Does an exception say itself what is wrong, who raised it, and what does it ask for?
+
+Code that refuses something raises one of Python's own exceptions with a sentence about it. Where no patch knows the sentence,
+the place that raised it still tells what kind of failure it is; a plug-in's own exceptions, bare assertions and failed
+look-ups say nothing of that sort.
+"""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+from orchestrator.diagnosis.incident import Raised
+
+_REFUSALS = frozenset(
+    (
+        "ValueError", "RuntimeError", "NotImplementedError", "ImportError", "ModuleNotFoundError", "OSError", "EnvironmentError",
+        "FileNotFoundError", "PermissionError", "TimeoutError", "ConnectionError", "ValidationError",
+    )
+)  # fmt: skip
+_SENTENCE = 4
+"""Words of a message that is a sentence."""
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_REFUSES = re.compile(
+    r"\b(?:must|should|expect(?:s|ed)?|requir(?:es|ed?)|(?:un)?support(?:s|ed)?|(?:in)?valid|unknown|cannot|can't|could not|couldn't"
+    r"|unable|failed|not (?:found|available|implemented|divisible|allowed|permitted|compatible|match(?:ed)?|exist)|does(?:n't| not)"
+    r"|only|missing|mismatch|incompatible|exceed(?:s|ed)?|larger|smaller|greater|less|too (?:large|small|long|many|few|old)|no longer"
+    r"|timed out|refused|denied|specified|provided|leaves? no|needs?|please|longer|shorter|incorrect|wrong|(?:mutually )?exclusive"
+    r"|not (?:installed|set|defined|enabled|prepared|configured)|(?:is|are|was|were|has|have) (?:not|no)|no \w+ (?:was )?found|out of range)\b",
+    re.IGNORECASE,
+)
+_PASSED_ON = (
+    "*/torch/_ops.py", "*/torch/nn/modules/module.py", "*/torch/utils/_contextlib.py", "*/_custom_ops.py", "*/contextlib.py",
+    "*/functools.py", "*/importlib/*", "<frozen*", "*/concurrent/futures/*", "*/asyncio/*", "*/typing.py", "*/logger.py",
+    "*/pydantic/*", "*/tenacity/*", "*/_inductor/cpp_builder.py",
+)  # fmt: skip
+"""Files whose frames only hand on what others refuse."""
+_ASKS = re.compile(
+    r"(?:^|(?<=[.;!?:,]\s)|(?<=\n)|(?<=\s))(?P<asks>(?:(?:[Pp]lease|[Tt]ry|[Cc]onsider|[Mm]ake sure|[Ee]nsure|[Yy]ou (?:can|may|need|should|must))\b"
+    r"|(?:Use|Set|Specify|Pass|Install|Upgrade|Increase|Decrease|Reduce|Lower|Raise|Enable|Disable|Remove|Add|Run|Update|Provide|Change)\b"
+    r"|(?<=[,;] )(?:set|use|specify|pass|install|upgrade|increase|decrease|reduce|lower|raise|enable|disable|remove|add|run)\b)"
+    r"[^\n]{8,400})"
+)
+_END = re.compile(r"(?<=[\w`'\")\]])[.!](?=\s|$)")
+_NAMED = re.compile(r"--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|(?<=pip install )[\w.\[\]=<>-]+")
+_LONGEST = 300
+
+
+def refused_in(raised: Raised, wanted: tuple[str, ...]) -> bool:
+    """Whether code in a file of one of these shell patterns refused something, with a sentence about it."""
+    return speaks(raised) and any(fnmatchcase(_raiser(raised), pattern) for pattern in wanted)
+
+
+def speaks(raised: Raised) -> bool:
+    """Whether the exception is one of Python's own with a sentence that says what is wrong, rather than that something else is."""
+    name = (raised.exception or "").rpartition(".")[2]
+    _, _, message = raised.text.partition(":")
+    if raised.role != "initiating":
+        return False
+    # the operating system's words, or a macro's, are no code's own sentence
+    by_others = "[Errno" in message or "call failed at" in message
+    return (
+        name in _REFUSALS
+        and not by_others
+        and len(_WORD.findall(message)) >= _SENTENCE
+        and _REFUSES.search(message) is not None
+    )
+
+
+def asked_for(text: str) -> str | None:
+    """The sentence of a message that says what to do, None where it has none."""
+    asks = _ASKS.search(text)
+    if asks is None:
+        return None
+    sentence = asks["asks"]
+    end = _END.search(sentence)
+    sentence = (sentence[: end.start()] if end else sentence).strip()
+    return sentence if len(sentence) <= _LONGEST else None
+
+
+def left_out(asked: str, told: str) -> bool:
+    """Whether what is asked for names an option, a variable or a package that is not in what is `told` anyway."""
+    return any(name not in told for name in _NAMED.findall(asked))
+
+
+def _raiser(raised: Raised) -> str:
+    """The file that raised it: the innermost one that does more than hand on."""
+    files = (frame.file for frame in reversed(raised.frames))
+    return next((file for file in files if not any(fnmatchcase(file, each) for each in _PASSED_ON)), "")

@@ -1,0 +1,76 @@
+"""What an exception says itself: whether it is a sentence of whoever raised it, and what it asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.diagnosis.incident import Frame, IncidentRole, Raised
+from orchestrator.diagnosis.own_words import asked_for, left_out, refused_in, speaks
+
+ENGINE = "/opt/venv/lib/python3.12/site-packages/vllm/"
+
+
+def raised(text: str, *files: str, role: IncidentRole = "initiating") -> Raised:
+    frames = tuple(Frame(ENGINE + file, 7, "f") for file in files)
+    return Raised(text.partition(":")[0], text, 9, frames, role=role)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("ValueError: The head size must be a multiple of 8", True),
+        ("vllm.x.ValueError: only one of them can be given", True),
+        ("KeyError: the name of this layer is not found", False),  # a look-up
+        ("AssertionError: the sizes must be alike here", False),
+        ("LedgerDesync: the epoch must be that of the ledger", False),  # a plug-in's own
+        ("ValueError: bad value", False),
+        ("RuntimeError: the ledger went for a long walk", False),  # nothing that is refused
+        ("OSError: [Errno 36] File name too long: 'x' is not valid", False),
+        ('RuntimeError: dispatcher("aten::empty", 4) API call failed at x.cpp, line 7', False),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_a_sentence_of_one_of_pythons_own_exceptions(text: str, says: bool) -> None:
+    assert speaks(raised(text)) is says
+
+
+def test_a_wrapper_says_nothing_itself() -> None:
+    text = "RuntimeError: Engine core initialization failed. See root cause above."
+    assert not speaks(raised(text, role="cascade"))
+
+
+@pytest.mark.parametrize(
+    ("files", "where"),
+    [
+        (["v1/engine/core.py", "model_executor/layers/quantization/awq.py"], True),
+        (["model_executor/layers/quantization/awq.py", "_custom_ops.py", "../torch/_ops.py"], True),  # they hand on
+        (["model_executor/layers/quantization/awq.py", "model_executor/models/llama.py"], False),
+        ([], False),
+    ],
+)  # fmt: skip
+def test_it_was_raised_by_the_innermost_file_that_does_more_than_hand_on(
+    files: list[str], where: bool
+) -> None:
+    refusal = raised("RuntimeError: size_k is not divisible by the groups", *files)
+    assert refused_in(refusal, ("*/fused_moe/*", "*/quantization/*")) is where
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("ValueError: too small. Please increase --max-num-seqs (or lower it). It was 7.", "Please increase --max-num-seqs (or lower it)"),
+        ("ImportError: x is missing. Install it with `pip install x`", "Install it with `pip install x`"),
+        ("ValueError: To allow this, set the env var VLLM_ALLOW=1. You may set VLLM_B=2 now", "set the env var VLLM_ALLOW=1"),
+        ("ValueError: wrong.\nTry --dtype half or another card.", "Try --dtype half or another card"),
+        ("ValueError: a setting is not valid here", None),
+        ("ValueError: Set " + "x" * 350, None),
+    ],
+)  # fmt: skip
+def test_what_a_message_asks_for_is_quoted_as_it_is(text: str, asked: str | None) -> None:
+    assert asked_for(text) == asked
+
+
+def test_it_is_told_where_it_names_what_is_not_told_anyway() -> None:
+    assert left_out("Please increase --max-num-seqs", "lower --max-model-len")
+    assert not left_out("Please increase --max-num-seqs", "set --max-num-seqs 64")
+    assert left_out("Set VLLM_X_Y=1", "") and left_out("pip install kernels>=0.4", "pip install x")
+    assert not left_out("Please report it to the authors", "")
