@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 
 import pytest
 
+from orchestrator.diagnosis import origin
 from orchestrator.diagnosis.carriers import peel
 from orchestrator.diagnosis.carriers.peeled import Peeled
 from orchestrator.diagnosis.engine import diagnose_log
@@ -49,20 +51,24 @@ def read(case: Case, raw: bytes) -> tuple[object, ...]:
     return said(judged(case, raw, peel.learn(raw[: 256 << 10], [GRAMMAR])))
 
 
-SAMPLE = [
-    (form, CASES[(number * 41 + each * 541) % len(CASES)])
-    for number, form in enumerate(FORMS)
-    for each in range(EACH)
-]
+LOST = {"folded at 80": 0.15}
+"""Where blanks are lost and words begin lines, more is: a share of the cases."""
+
+
+SPEAKING = [case for case in CASES if origin.own(log(case).splitlines()[:400], GRAMMAR) >= 3]
+
+
+def drawn(form: str, each: int) -> Case:
+    """One of the cases that have records of the engine's, which stays the same as others are added."""
+    return min(SPEAKING, key=lambda case: hashlib.sha256(f"{form} {each} {case.id}".encode()).digest())
+
+
+SAMPLE = [(form, drawn(form, each)) for form in FORMS if form not in LOST for each in range(EACH)]
 
 
 @pytest.mark.parametrize(("form", "case"), SAMPLE, ids=[f"{form}-{case.id}" for form, case in SAMPLE])
 def test_a_carried_log_gives_the_answer_of_the_bare_one(form: str, case: Case) -> None:
     assert read(case, carried(case, form)) == bare(case)
-
-
-LOST = {"folded at 80": 0.15}
-"""Where blanks are lost and words begin lines, more is: a share of the cases."""
 
 
 @pytest.mark.thorough
