@@ -113,7 +113,9 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
     )
     came_of = beside.cause_of(incident, launch)
     if came_of is not None and (
-        recognised is None or (beside.explains_away(came_of[1]) and not recognised.by_line)
+        recognised is None
+        or recognised.general
+        or (beside.explains_away(came_of[1]) and not recognised.by_line)
     ):
         return _came_of(launch, root, came_of[0], known, patches)
     if recognised is not None:
@@ -277,10 +279,10 @@ def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy
     )
 
 
-def _asked(cause: str, told: str = "") -> tuple[str, ...]:
+def _asked(cause: str, advised: str = "") -> tuple[str, ...]:
     """What the message itself asks for, where that is not told anyway."""
     asked = own_words.asked_for(cause)
-    return (f'The message itself asks: "{asked}"',) if asked and own_words.left_out(asked, told) else ()
+    return (f'The message itself asks: "{asked}"',) if asked and own_words.left_out(asked, advised) else ()
 
 
 def _reckoned(cause: str, known: Known, grammar: LogGrammar) -> tuple[str, ...]:

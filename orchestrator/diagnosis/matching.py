@@ -39,6 +39,8 @@ class Recognised:
     confidence: Confidence
     by_line: bool = False
     """Whether it was recognised by a line beside the exception."""
+    general: bool = False
+    """Whether it was recognised by the place that raised it alone."""
 
 
 def recognise(
@@ -60,7 +62,12 @@ def recognise(
             for recognised in shown:
                 # of what says as much, the exception that is nearer to the root
                 distance = abs(recognised.raised.line - incident.root.line)
-                worth = (match.because_of is not None, match.of_the_failure, _demands(match), -distance)
+                worth = (
+                    match.because_of is not None,
+                    match.of_the_failure and not match.refused_in,
+                    _demands(match),
+                    -distance,
+                )
                 ranked.append((worth, recognised))
     general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
     ranked = [pair for pair in ranked if pair[1].patch.id not in general]
@@ -115,7 +122,8 @@ def _recognitions(
         if groups is not None and remark:
             yield _by_line(patch, match, remark, groups)
         elif groups is not None:
-            yield Recognised(patch, raised, incident.process, groups, match.confidence)
+            general = bool(match.refused_in)
+            yield Recognised(patch, raised, incident.process, groups, match.confidence, general=general)
 
 
 def _by_line(patch: Patch, match: Match, remark: Line, groups: Mapping[str, str]) -> Recognised:

@@ -78,9 +78,9 @@ def asked_for(text: str) -> str | None:
     return sentence if len(sentence) <= _LONGEST else None
 
 
-def left_out(asked: str, told: str) -> bool:
-    """Whether what is asked for names an option, a variable or a package that is not in what is `told` anyway."""
-    return any(name not in told for name in _NAMED.findall(asked))
+def left_out(asked: str, advised: str) -> bool:
+    """Whether what is asked for names an option, a variable or a package that is not in what is `advised` anyway."""
+    return any(name not in advised for name in _NAMED.findall(asked))
 
 
 def _raiser(raised: Raised) -> str:
