@@ -26,11 +26,12 @@ _TOKEN = re.compile(
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.(?:com|org|net|edu|gov|io|ai|dev|cn|de|fr|uk|jp)\b")
 _ADDRESS = re.compile(r"(?<![\w.=-])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
 _PERSONS_HOME = re.compile(r"/(?:home|Users)/([\w.-]+)")
+_PROMPT = re.compile(r"(?:^|[\s\[(])([\w.-]+)@[\w-]+:[~/]", re.MULTILINE)
 _ANYBODY = {
     "app", "appuser", "container_app_user", "default", "dev", "dynamo", "ec2-user", "infer", "inference", "jupyter", "llm",
-    "nonroot", "ray", "root", "runner", "sglang", "ubuntu", "user", "vllm",
+    "nonroot", "ray", "root", "runner", "sglang", "svc-llm", "ubuntu", "user", "vllm",
 }  # fmt: skip
-"""Names of home folders that are nobody's."""
+"""Names of homes and in prompts that are nobody's."""
 
 
 def wrong(case: Case, judge: jsonschema.Draft202012Validator) -> Iterator[str]:
@@ -40,7 +41,7 @@ def wrong(case: Case, judge: jsonschema.Draft202012Validator) -> Iterator[str]:
         return
     if case.label["id"] != case.id:
         yield "the label has another id than the folder"
-    text = case.log.read_bytes().decode("utf-8", "replace")
+    text = score.ANSI.sub("", case.log.read_bytes().decode("utf-8", "replace"))
     if len(text) > LARGEST:
         yield f"a log of {len(text)} characters"
     yield from (f"on no line of the log: {part!r}" for part in _missing(case.label, text))
@@ -74,6 +75,7 @@ def _private(text: str) -> Iterator[str]:
         if not mail.endswith(("example.com", "example.org"))
     )
     yield from (f"somebody's home: {name}" for name in _PERSONS_HOME.findall(text) if name not in _ANYBODY)
+    yield from (f"somebody's prompt: {name}" for name in _PROMPT.findall(text) if name not in _ANYBODY)
     for quad in _ADDRESS.findall(text):
         try:
             address = ipaddress.ip_address(quad)

@@ -47,7 +47,7 @@ WRONG = {
 HARM = ("forbidden", "unsafe_automatic", "acts_on_good")
 LONGEST_CAUSE = 40
 """Lines; what is longer is an excerpt of the log, and no cause."""
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size"}
 _SETS = {"set", "add", "update", "replace", "enable", "change", "lower", "raise", "increase", "decrease"}
 _REMOVES = {"remove", "drop", "delete", "unset", "clear"}
@@ -75,14 +75,20 @@ def cases(folder: Path = HOME / "cases", ids: Iterable[str] | None = None) -> li
 
 
 def split(name: str, file: Path = HOME / "splits.json") -> list[str]:
-    """The ids of a part: `time/test`, `ground/hardware`, `sight/unseen`."""
-    kind, _, part = name.partition("/")
-    ids: list[str] = json.loads(file.read_text("utf-8"))[kind][part]
+    """The ids of a part: `time/test`, `ground/hardware`, `sight/unseen`. ValueError where there is none of this name."""
+    parts = {
+        f"{kind}/{part}": ids
+        for kind, group in json.loads(file.read_text("utf-8")).items()
+        for part, ids in group.items()
+    }
+    if name not in parts:
+        raise ValueError(f"no split {name}; there are {', '.join(parts)}")
+    ids: list[str] = parts[name]
     return ids
 
 
 def squashed(text: object) -> str:
-    return " ".join(_ANSI.sub("", str(text or "")).split())
+    return " ".join(ANSI.sub("", str(text or "")).split())
 
 
 def judged(label: Label, answer: Answer) -> Marks:
@@ -299,6 +305,14 @@ def asked_of(command: str, case: Case, seconds: float) -> Answer:
         return {}
 
 
+def _answers(given: argparse.Namespace, asked: Sequence[Case]) -> dict[str, Answer]:
+    if given.answers:
+        lines = given.answers.read_text("utf-8").splitlines()
+        return {answer["id"]: answer for answer in map(json.loads, filter(str.strip, lines))}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        return dict(pool.map(lambda case: (case.id, asked_of(given.command, case, given.timeout)), asked))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -312,25 +326,24 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds a case")
     given = parser.parse_args()
-    asked = cases(given.cases, split(given.split) if given.split else None)
-    if not asked:
-        print(f"no cases under {given.cases}", file=sys.stderr)
+    try:
+        asked = cases(given.cases, split(given.split) if given.split else None)
+        if not asked:
+            raise ValueError(f"no cases under {given.cases}")
+        answers = _answers(given, asked)
+    except (OSError, ValueError) as error:
+        print(f"score.py: {error}", file=sys.stderr)
         return 2
-    if given.answers:
-        lines = [json.loads(line) for line in given.answers.read_text("utf-8").splitlines() if line.strip()]
-        answers: dict[str, Answer] = {answer["id"]: answer for answer in lines}
-    else:
-        try:
-            with ThreadPoolExecutor(given.jobs) as pool:
-                pairs = pool.map(lambda case: (case.id, asked_of(given.command, case, given.timeout)), asked)
-                answers = dict(pairs)
-        except OSError as error:
-            print(f"the tool cannot be run: {error}", file=sys.stderr)
-            return 2
     result = report(asked, answers)
     print(json.dumps(result, indent=1) if given.json else shown(result))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # read by head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)

@@ -68,6 +68,7 @@ def test_the_splits_are_those_of_the_labels() -> None:
         (lambda label: {"root_cause_not": label["root_cause_contains"][:1]}, "wanted and not"),
         ({"remedy": {**LABEL["remedy"], "forbidden": [{"kind": "flag"}]}}, "wanted and forbidden"),
         ({"why": "seen at /home/alice/models"}, "somebody's home: alice"),
+        ({"why": "typed it (env) alice@gpu-01:~/vllm$ vllm serve"}, "somebody's prompt: alice"),
         ({"why": "mail to alice@company.com"}, "an address: alice@company.com"),
         ({"why": "Authorization: Bearer hf_" + "abcdefGH12" * 4}, "a token: hf_abc"),
         ({"why": "the head is at 8.8.4.4 today"}, "a host: 8.8.4.4"),
@@ -179,6 +180,22 @@ def test_the_scorer_runs_a_tool_and_reads_answers(
     assert result["said"]["healthy"]["healthy"] == 1
     assert "false alarm" not in score.shown(result)
     assert result["right"]["verdict"]["times"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--answers", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["--answers", "nowhere.jsonl", "--split", "time/tset"], "no split time/tset; there are time/train"),
+        (["--command", "no-such-tool {log}"], "no-such-tool"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(
+    arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["score.py", *arguments])
+    assert score.main() == 2
+    assert words in capsys.readouterr().err
 
 
 def test_what_a_context_knows_is_an_option() -> None:

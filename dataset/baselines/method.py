@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dataset.score import Case, squashed
+from dataset.score import ANSI, Case, squashed
 
-_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 Reader = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """Of a log's text and what is known beside it: an answer, as the scorer takes one."""
 
@@ -38,7 +36,7 @@ class Method(NamedTuple):
 def text_of(case: Case) -> str:
     """Without colours; a progress bar's states are lines."""
     return (
-        _ANSI.sub("", case.log.read_bytes().decode("utf-8", "replace"))
+        ANSI.sub("", case.log.read_bytes().decode("utf-8", "replace"))
         .replace("\r\n", "\n")
         .replace("\r", "\n")
     )
