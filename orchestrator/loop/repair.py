@@ -11,8 +11,9 @@ from orchestrator.launch.failure import Failure, GpuBusy, no_remedy
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.locks import Locks
 from orchestrator.loop.together import Fall, Together
-from orchestrator.plan.beside import shares
+from orchestrator.plan.beside import gpu_shortage, shares
 from orchestrator.plan.change import Change
+from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.windows import holds, may_be
 from orchestrator.plan.wishes import Goal
@@ -34,6 +35,8 @@ class Treatment:
     decision: Decision
     plans: tuple[Plan, ...]
     changes: tuple[Change | None, ...]
+    short: Shortage | None = None
+    """What others hold of the cards, where nothing is left to be done about a failure for want of memory."""
 
 
 class Repair:
@@ -97,6 +100,8 @@ class Repair:
         treatment = self.decide(fall, self._together.each(lambda host: host.reading.plan(goal)), goal)
         change = treatment.decision.change
         if change is None and not treatment.decision.pending and not launch_anyway:
+            if treatment.short is not None:
+                raise GpuBusy(acting.reading.job.host.name, failure.launch, treatment.short)
             raise self.no_remedy(fall, treatment.decision)
         for host, plan in zip(self._together.hosts, treatment.plans, strict=True):
             if error := spent(host.reading.job, plan.survey.history):
@@ -108,12 +113,11 @@ class Repair:
         try:
             acting.do(_before(plan, change, failure))
         except GpuBusy as busy:
-            if shares(busy.short, acting.reading.job.consents):
-                acting.reading.look_anew()
-                acting.reading.job.report.emit("warning", busy.short.shared)
-                return
-            self._tell_finding(fall, Decision(None, busy.short.advice), host=busy.short.sentence)
-            raise
+            if not shares(busy.short, acting.reading.job.consents):
+                self._tell_finding(fall, Decision(None, busy.short.advice), host=busy.short.sentence)
+                raise
+            acting.reading.look_anew()
+            acting.reading.job.report.emit("warning", busy.short.shared)
         if change.redownloads:
             acting.carry_out(acting.reading.course("fetch"))
         changes = [(own,) if own is not None else () for own in treatment.changes]
@@ -129,7 +133,10 @@ class Repair:
         decisions: list[Decision | None] = [None] * len(hosts)
         number = hosts.index(fall.acting)
         decision = decisions[number] = _choose(fall.acting, plans[number], fall.failure, goal)
-        self._tell_finding(fall, decision, host=fall.failure.known)
+        short = _held_by_others(fall, decision, goal)
+        if short is not None:
+            decision = decisions[number] = replace(decision, advice=short.advice)
+        self._tell_finding(fall, decision, host=short.sentence if short else fall.failure.known)
         for other, (host, plan) in enumerate(zip(hosts, plans, strict=True)):
             answered = host is not fall.acting and (decision.revert or _sets(decision))
             if answered and _concerns(fall, plans[number], plan):
@@ -141,7 +148,7 @@ class Repair:
         changes = tuple(
             own.change if own is not None and (own is decision or _sets(own)) else None for own in decisions
         )
-        return Treatment(decision, tuple(plans), changes)
+        return Treatment(decision, tuple(plans), changes, short)
 
     def have_consents(self, treatment: Treatment) -> None:
         """Have the consents that a remedy asks for by itself and nobody gave."""
@@ -193,6 +200,23 @@ def _choose(acting: Acting, plan: Plan, failure: Failure, goal: Goal) -> Decisio
             downloads=job.command("up") if goal in ("remediate", "patch") else None,
             from_outside=failure.from_outside,
         )
+
+
+def _held_by_others(fall: Fall, decision: Decision, goal: Goal) -> Shortage | None:
+    """Who has the memory that a launch lacked, and has it still; None where something is left to be done."""
+    own, reading = fall.failure.diagnosis.finding, fall.acting.reading
+    waits = any(
+        action.name == "gpu_memory_wait"
+        for patch in reading.job.wishes.patches
+        if own is not None and patch.id == own.patch
+        for way in patch.remedy
+        for action in way.do
+    )
+    if not waits or decision.change is not None or decision.pending:
+        return None
+    reading.look_anew()
+    plan = reading.plan(goal)
+    return gpu_shortage(plan.playbook, plan.survey, plan.version, plan.options, plan.changes)
 
 
 def _concerns(fall: Fall, failed: Plan, other: Plan) -> bool:

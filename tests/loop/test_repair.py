@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import BudgetSpent, HostError, UnknownFailure
+from orchestrator.base.errors import BudgetSpent, HostError, LaunchFailed, UnknownFailure
 from orchestrator.base.limits import Limits
-from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy
+from orchestrator.facts.gpu_processes import GpuProcess
+from orchestrator.facts.gpus import Gpus
 from orchestrator.job import Job
 from orchestrator.launch.failure import Failure, GpuBusy
 from orchestrator.launch.watch import Seen
@@ -25,10 +28,16 @@ from orchestrator.steps.course import Course, course
 from orchestrator.survey.survey import Survey
 from tests.jobs import PATCHES, Answering, Told, job
 from tests.steps.doing import plan
-from tests.surveys import cards, survey
+from tests.surveys import cards, knowing, survey
 
 PATCH = next(patch for patch in PATCHES if patch.id == "gpu-memory-not-free")
 STARTED = {"action": "launch", "launch": 1}
+TRIED = {
+    "action": "patch",
+    "patch": "gpu-memory-not-free",
+    "folder": "/home/ml/models/kimi-k2.5-nvfp4",
+    "way": "clean gpu memory wait",
+}
 UNKNOWN = {"action": "outcome", "launch": 1, "result": "failed", "cause": "x", "finding": None}
 
 
@@ -131,9 +140,11 @@ def test_a_launch_goes_on_beside_others_with_the_consent_alone(
 ) -> None:
     class Crowded(Failing):
         def do(self, steps: Any, stride: object = None) -> Any:
-            raise GpuBusy("gpu7", 1, SHORT)
+            done.append([step.name for step in steps])
+            if steps[-1].name == "clean":
+                raise GpuBusy("gpu7", 1, SHORT)
 
-    told = Told()
+    told, done = Told(), list[list[str]]()
     reading = Surveyed(
         job(Answering(), told, wishes=Wishes(patches=PATCHES, consents=consents)), survey(journal=[STARTED])
     )
@@ -150,8 +161,46 @@ def test_a_launch_goes_on_beside_others_with_the_consent_alone(
         assert [event.kind for event in told.events] == ["finding"]
         return
     repair.repair(Fall(acting, failure()), "up", launch_anyway=False)
+    assert done == [["clean", "clean"], ["patch"]]  # what was tried is on record: the same failure is the end
     assert reading._facts is None  # the next plan is made of the cards as they are now
     assert told.events[-1].text.endswith("this launch has arguments.gpu-memory-utilization=0.5")
+
+
+NOT_FREE = Failure(
+    1,
+    Seen("exited", exit_code=1),
+    Diagnosis(
+        verdict="fault",
+        finding=Finding(
+            patch=PATCH.id, category="gpu_memory", title=PATCH.title, explanation="", confidence="certain"
+        ),
+        remedy=Remedy(automatic=True, actions=(), advice=("look with nvidia-smi",)),
+    ),
+)
+
+
+@pytest.mark.parametrize("mib", [60_000, 2])
+def test_where_the_same_want_of_memory_came_back_who_has_it_is_told(mib: int) -> None:
+    told = Told()
+    gpus = tuple(replace(card, memory_used_mib=mib) if card.index == 3 else card for card in cards().gpus)
+    holder = GpuProcess("GPU-3", 8121, "python3", mib, "ml", "python3 train.py")
+    found = knowing(
+        survey(journal=[STARTED, TRIED, {**STARTED, "launch": 2}]), gpus=Gpus(gpus), gpu_processes=(holder,)
+    )
+    acting = Failing(
+        Surveyed(job(Answering(config_files={"record": {"action": "revert"}, "files": []}), told), found)
+    )
+    repair = Repair(Together([acting]), Held())  # type: ignore[arg-type]
+    with pytest.raises(LaunchFailed) as raised:
+        repair.repair(Fall(acting, replace(NOT_FREE, launch=2)), "up", launch_anyway=False)
+    panel = next(event for event in told.events if event.kind == "finding").data["panel"]
+    assert panel["remedy"].startswith("none: The same failure came back after gpu-memory-not-free")
+    if mib == 2:
+        assert (raised.value.code, panel["host"]) == ("no_remedy_left", "")
+        return
+    assert raised.value.code == "gpu_busy"
+    assert "pid 8121 (python3 train.py, user ml) holds 60,000 MiB" in panel["host"]
+    assert "It is not ours, so it stays" in panel["remedy"]
 
 
 def test_what_failed_is_told_though_another_host_of_the_group_does_not_answer() -> None:
