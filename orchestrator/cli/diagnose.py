@@ -125,9 +125,8 @@ def diagnose(
             known=known(writer),
             patches=catalogued,
         ).renumbered(lambda number: line_in_file(peeled.line_of(number)))
+        _require_log(file, bare(beginning, layers), diagnosis)
         _say(diagnosis, file, len(catalogued), as_json)
-        if diagnosis.verdict == "starting":
-            _doubt(file, bare(beginning, layers), writer)
     if bundle:
         click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
     sys.exit(EXIT_CODES[diagnosis.verdict])
@@ -184,13 +183,22 @@ def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:
     return None
 
 
-def _doubt(file: str, beginning: bytes, writer: ReadEngine) -> None:
-    """That nothing failed says little of a file that is no log."""
-    from orchestrator.diagnosis import origin
-    from orchestrator.report.layout import passage
+def _require_log(file: str, beginning: bytes, diagnosis: Diagnosis) -> None:
+    """Of a file that no engine wrote there is nothing to say, unless a patch knows what stands in it, or something did fail
+    there: what starts an engine may fail before it says a word."""
+    from orchestrator.base.errors import UsageError
+    from orchestrator.diagnosis import looks
+    from orchestrator.engines import registry
 
-    if not origin.wrote(beginning, writer.log):
-        click.echo(passage(f"warning: no line of {file} is one of {writer.title}: is it the log?"), err=True)
+    if diagnosis.finding is not None or diagnosis.verdict == "healthy":
+        return
+    look = looks.of_another_kind(beginning, [registry.read(kind).log for kind in registry.kinds()])
+    if look is None or (looks.may_be_an_excerpt(look) and diagnosis.verdict != "starting"):
+        return
+    subject = "standard input" if file == "-" else file
+    raise UsageError(
+        "no_engine_log", f"{subject} {look}: no line of it is an engine's, so there is nothing to diagnose"
+    )
 
 
 def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:

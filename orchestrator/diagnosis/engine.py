@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import beside, cut_off, endings, own_words
+from orchestrator.diagnosis import beside, cut_off, endings, own_words, serving
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
@@ -76,10 +76,13 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
     refused = _refuses_requests(launch, known, patches)
     if refused is not None:
         return refused
-    ended = _ended(launch, known, patches)
+    served = serving.shown(launch)
+    if served is not None and not _hangs(launch, known.idle_seconds, serves=True):
+        return _of_served(served, launch)
+    ended = _ended(launch, known, patches) if served is None else None
     if ended is not None:
         return ended
-    if _hangs(launch, known.idle_seconds):
+    if _hangs(launch, known.idle_seconds, serves=served is not None):
         return _hanging(launch, known, patches)
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
@@ -88,6 +91,15 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
     last = launch.startup.last
     by_a_line = _by_a_line(launch, last, known, patches) if last else None
     return by_a_line or Diagnosis(verdict="starting", evidence=_milestone(launch))
+
+
+def _of_served(served: serving.Served, launch: LaunchLog) -> Diagnosis:
+    """A server of whose start the log says nothing, by its last requests."""
+    if served.state == "serves":
+        return Diagnosis(
+            verdict="healthy", evidence=(EvidenceLine(line=served.line.number, text=served.line.message),)
+        )
+    return Diagnosis(verdict="unknown_fault", root_cause=_caused_by_line(served.line, launch))
 
 
 def _ended(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
@@ -317,11 +329,11 @@ def _folded(launch: LaunchLog, root: FoldedIncident) -> Folded:
     )
 
 
-def _hangs(launch: LaunchLog, idle_seconds: float | None) -> bool:
+def _hangs(launch: LaunchLog, idle_seconds: float | None, *, serves: bool) -> bool:
     startup = launch.startup
     pulse = launch.grammar.pulse
     still = standstill(launch.tail, startup.is_progress, pulse)
-    if startup.up_line:
+    if serves or startup.up_line:
         stuck = still.stuck and still.seconds > STUCK_SECONDS
         return stuck or startup.stalled >= _STALL_NOTICES
     # a notice every so often is no progress: it says that a rank has not answered since the last one

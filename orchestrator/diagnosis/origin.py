@@ -20,11 +20,6 @@ def of(beginning: bytes, grammars: Sequence[LogGrammar]) -> LogGrammar:
     return max(grammars, key=lambda grammar: own(lines, grammar))
 
 
-def wrote(beginning: bytes, grammar: LogGrammar) -> bool:
-    """Whether any of the first lines is a record of that engine."""
-    return own(list(islice(cut([beginning]), LINES)), grammar) > 0
-
-
 def own(lines: Iterable[bytes], grammar: LogGrammar) -> int:
     """How many of these are records of that engine, or begin a launch of it."""
     return sum(_shows(line, grammar) for line in read(lines, grammar))

@@ -171,12 +171,14 @@ class Pulse:
 
     `asked`: somebody asks whether it lives. `idle` (group `running`): no token was made for so many requests. `stall` is in a
     notice that a process waits for another one, which comes every `stall_seconds`; None where the engine gives none.
+    `serves`: figures of its work, which only an engine that serves has.
     """
 
     asked: re.Pattern[str]
     idle: re.Pattern[str]
     stall: str | None = None
     stall_seconds: float = 60.0
+    serves: re.Pattern[str] = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)

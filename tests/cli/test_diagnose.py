@@ -165,11 +165,14 @@ def test_standard_input_cannot_be_packed() -> None:
     assert result.exception.code == "no_log_to_pack"
 
 
-def test_that_nothing_failed_is_doubted_of_what_is_no_log(tmp_path: Path) -> None:
+def test_a_file_that_is_no_log_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "notes").write_text("hi\n")
-    told = run(str(tmp_path / "notes"))
-    assert told.exit_code == 0
-    assert "is it the log?" in " ".join(told.stderr.split())
+    error = run(str(tmp_path / "notes")).exception
+    assert isinstance(error, UsageError)
+    assert (error.code, error.exit_code) == ("no_engine_log", 2)
+    assert "looks like text of another kind: no line of it is an engine's" in error.message
+    error = run("-", stdin=b"").exception
+    assert isinstance(error, UsageError) and error.message.startswith("standard input is empty: ")
     assert run(str(named("hang-after-nccl-version").path), "--idle-seconds", "90").stderr == ""
 
 

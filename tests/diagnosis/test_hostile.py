@@ -71,7 +71,8 @@ LOGS = {
 def test_a_hostile_log(written: bytes) -> None:
     began = time.process_time()
     found = diagnose_log([HEAD + written], grammar=GRAMMAR, known=Known(idle_seconds=5), patches=PATCHES)
-    assert found.verdict in ("starting", "fault", "unknown_fault")
+    figures_of_work = b"Avg prompt throughput" in written
+    assert found.verdict in (("healthy",) if figures_of_work else ("starting", "fault", "unknown_fault"))
     diagnose_log([written + HEAD], grammar=GRAMMAR, known=Known(), patches=PATCHES)
     assert time.process_time() - began < 2 * ENOUGH_SECONDS
 

@@ -7,6 +7,7 @@ import re
 from orchestrator.engines.log_grammar import Pulse
 
 PULSE = Pulse(
+    serves=re.compile(r"^(?:Decode|Prefill) batch"),
     asked=re.compile(
         r'"(?:GET|POST) /(?:health|health_generate|ready|metrics|v1/models|(?:get_)?(?:model|server)_info)\b'
     ),

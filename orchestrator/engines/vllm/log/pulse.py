@@ -12,5 +12,6 @@ PULSE = Pulse(
         r"Avg prompt throughput: 0\.0 tokens/s, Avg generation throughput: 0\.0 tokens/s, Running: (?P<running>\d{1,9}) reqs"
     ),
     stall="No available shared memory broadcast block found",
+    serves=re.compile(r"Avg prompt throughput: \d"),
     stall_seconds=60.0,  # VLLM_RINGBUFFER_WARNING_INTERVAL
 )
