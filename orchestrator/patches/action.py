@@ -160,6 +160,7 @@ class Action(Frozen):
 class Way(Frozen):
     """One alternative of a remedy: what it does, when it may be taken, what it costs.
 
+    `again` is for a way whose evidence is that the same failure came back after one before it: by itself it is never first.
     `conflicts` names patches whose remedy it would undo or break, each with the reason: while one of them is in
     force, this way is not taken.
     """
@@ -167,6 +168,7 @@ class Way(Frozen):
     do: Annotated[tuple[Action, ...], Field(min_length=1)]
     when: Whens = ()
     unless: Whens = ()
+    again: bool = False
     cost: str = ""
     conflicts: Mapping[str, str] = Field(default_factory=dict)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from typing import Any
 
 from orchestrator.engines import registry
@@ -25,10 +26,12 @@ can write into a log, so it never looks like an option or a path elsewhere."""
 
 
 def ways(patch: Patch, known: Known) -> tuple[ProposedWay, ...]:
-    """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out."""
+    """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out, and so are those
+    that only answer a failure which came back, where nothing stands before them."""
     numbered = enumerate(patch.ways)
     worked = [_way(way, known, number) for number, way in numbered if known.allow(way)]
-    return tuple(way for way in worked if way is not None and way.actions)
+    taken = (way for way in worked if way is not None and way.actions)
+    return tuple(dropwhile(lambda way: patch.ways[way.number or 0].again, taken))
 
 
 def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction, ...]:

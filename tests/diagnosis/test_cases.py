@@ -12,6 +12,7 @@ from orchestrator.diagnosis.verdict import Diagnosis, RootCause
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
+from tests.diagnosis.asking import unheeded
 from tests.diagnosis.labels import (
     CASES,
     FILES,
@@ -26,6 +27,7 @@ from tests.diagnosis.labels import (
 )
 
 PATCHES = catalogue.load([shipped("patches")])
+NEVER = {patch.id: patch.never for patch in PATCHES}
 KEYS = {
     "from", "source", "why", "context", "verdict", "patch", "category", "category_also", "cause", "cause_not", "remedy",
 }  # fmt: skip
@@ -38,6 +40,7 @@ def test_case(case: Case) -> None:
     label = expected(case)
     found = diagnose_log([log(case)], grammar=GRAMMAR, known=known_of(label), patches=PATCHES)
     assert wrong(label, found) == []
+    assert unheeded(found, NEVER.get(label["patch"], ())) == set()
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.id)

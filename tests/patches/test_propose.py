@@ -171,6 +171,14 @@ def test_which_of_the_ways_it_is_is_counted_over_those_left_out() -> None:
     assert [way.number for way in ways(patch, Known(gpus=8))] == [1]
 
 
+def test_a_way_that_answers_a_failure_which_came_back_is_never_the_first() -> None:
+    first = {"do": [{**DROPPED, "when": {"gpus": "==8"}}], "when": {"gpus": "==8"}}
+    then = {"do": [{"kind": "env", "name": "NCCL_DEBUG", "op": "set", "value": "INFO"}], "again": True}
+    patch = Patch(id="mine", title="t", category="other", match=({"text": "x"},), remedy=(first, then))
+    assert [way.number for way in ways(patch, Known(gpus=8))] == [0, 1]
+    assert ways(patch, Known(gpus=4)) == ()
+
+
 def test_once_an_option_is_gone_the_files_are_edited_that_it_hid() -> None:
     edit = {
         "kind": "config",

@@ -80,7 +80,14 @@ def test_so_it_does_for_almost_every_case(form: str) -> None:
     assert len(other) <= LOST.get(form, 0.05) * len(cases), other
 
 
-@pytest.mark.parametrize("case", CASES[::9], ids=lambda case: case.id)
+CARRIED = {"stopped-by-time-limit/slurm-while-shards-are-read"}
+"""Through srun -l."""
+BARE = [
+    case for case in CASES if hashlib.sha256(case.id.encode()).digest()[0] % 9 == 0 and case.id not in CARRIED
+]
+
+
+@pytest.mark.parametrize("case", BARE, ids=lambda case: case.id)
 def test_a_bare_log_has_no_carrier(case: Case) -> None:
     assert peel.learn(log(case)[: 256 << 10], BOTH) == peel.Wrapping()
 
