@@ -13,6 +13,9 @@ _CRASH = re.compile(
     r"|Segfault encountered|^Failed: Cuda error |: command not found$"
     r"|^(?:nohup|setsid|timeout|nice|ionice|stdbuf|taskset): failed to (?:run command|execute) |^numactl: execution of |^env: .{1,400}: No such file or directory$"
     r"|^\S{1,400}: Error while finding module specification for "
+    # the C library's own words: assert() and a heap that was overwritten
+    r"|: Assertion `.{1,400}' failed\.$|^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |corrupted (?:size|double))"
+    r"|^\*\*\* stack smashing detected \*\*\*"
     r"|^(?:ERROR: {1,9})?\[Errno \d{1,6}\] error while attempting to bind on address|^nvidia-container-cli: |Watchdog caught collective operation timeout"
 )
 _DIED = re.compile(
@@ -20,7 +23,7 @@ _DIED = re.compile(
 )
 _HINTS = (
     "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "Failed: Cuda", "not found", "rror",
-    "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
+    "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
 )  # fmt: skip
 """One of these is in every line that one of the expressions fits."""
 
