@@ -71,7 +71,6 @@ def recognise(
                 ranked.append((worth, recognised))
     general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
     ranked = [pair for pair in ranked if pair[1].patch.id not in general]
-    ranked = [pair for pair in ranked if not pair[1].patch.general] or ranked
     if not ranked:
         return None
     best = max(ranked, key=lambda pair: pair[0])[1]

@@ -75,7 +75,6 @@ def _too_free(group: str, pattern: str) -> str:
 class Patch(Frozen):
     """A patch file. `engines` are those whose failure it is (the usual one, where it does not say), or any. `never` names look-alikes that must not match and circumstances in which its remedy must not be
     taken; `instead_of` names more general patches, which do not count where this one recognises the failure too;
-    a `general` one counts only where no other recognises it;
     `window` is where the failure is foreseen before it was seen; `cases` says, for people, where labelled logs of it lie.
     `tells` is which line or command would tell whether it is this, where a match is only likely. `cost` is the only
     way's, where it says none. `advice_of` is what is advised instead of `advice` where an engine of that kind runs."""
@@ -96,7 +95,6 @@ class Patch(Frozen):
     cost: str = ""
     never: Words = ()
     instead_of: Words = ()
-    general: bool = False
     evidence: tuple[Evidence, ...] = ()
     cases: str | None = None
 

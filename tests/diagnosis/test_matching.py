@@ -125,12 +125,6 @@ def test_a_patch_steps_back_where_a_special_one_stands_instead_of_it() -> None:
     assert by(BAD, general, special) == "special"
 
 
-def test_a_general_patch_counts_where_no_other_does_whatever_it_asks() -> None:
-    general = patch("general", {"exception": "ValueError", "text": ["no room", "blocks"]}, general=True)
-    assert by(BAD, general, patch("other", {"text": "no room"})) == "other"
-    assert by(BAD, general, patch("other", {"text": "no such thing"})) == "general"
-
-
 def test_a_line_alone_explains_no_exception_away_that_says_something_itself() -> None:
     remark = "(Worker_TP0 pid=7) WARNING 02-20 21:35:30 [pynccl.py:7] NCCL is older than it should be\n"
     alone = patch("alone", {"line": "NCCL is older than"})
