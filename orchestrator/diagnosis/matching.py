@@ -108,7 +108,7 @@ def _recognitions(
         return
     if not match.of_the_failure:
         # a line alone is no reason to explain an exception away that says something itself
-        silent = incident.role != "initiating" or incident.kind == "line"
+        silent = incident.role != "initiating" or incident.kind == "line" or incident.died_only
         itself = incident.kind == "crash" and remark is not None and remark.number == incident.first_line
         silent = silent or itself or (match.because_of is not None and beside.says_little(incident))
         if remark and silent:

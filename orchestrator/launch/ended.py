@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,26 @@ from dataclasses import dataclass
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
 from orchestrator.engines.log_grammar import ProcessNames
 from orchestrator.patches.patch import Patch
+from orchestrator.patches.wanted import Confidence
 from orchestrator.programs.ended import End
 
 OUT_OF_MEMORY = "host-out-of-memory"
-"""The patch that knows what the kernel's out-of-memory killer does."""
+LIMIT_REACHED = "memory-limit-reached"
+"""The patches that know what the kernel's out-of-memory killer does: for want of the machine's memory, or by a group's limit."""
 GUESSED = "process-killed"
 """The one that knows from the log alone that somebody sent SIGKILL."""
 KILLED = 128 + signal.SIGKILL
+GIB = 1 << 30
+_MAKERS = (
+    (re.compile(r"/(?:docker|libpod)[-/]([0-9a-f]{12})"), "the container"),
+    (
+        re.compile(r"/kubepods\S{0,300}(?:cri-containerd-|crio-|docker-|/)([0-9a-f]{12})[0-9a-f]{52}"),
+        "the pod's container",
+    ),
+    (re.compile(r"/job_(\d{1,12})\b"), "the batch job"),
+    (re.compile(r"/([\w@.-]{1,120}\.(?:service|scope|slice))$"), "the unit"),
+)
+"""Who makes control groups, by how their paths look."""
 _SHELLS_WORD = "Killed"
 """What a shell prints into the log of a program that was killed under it; how it ended is on record (`on_host/kinds/`)."""
 _FROM_OUTSIDE = (128 + signal.SIGHUP, 128 + signal.SIGINT, KILLED, 128 + signal.SIGTERM)
@@ -62,12 +76,17 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
     kills = ended.kernel or ()
     if ended_ours := [kill for kill in kills if kill.pid in ours]:
         first = ended_ours[0]
-        return _by_the_kernel(diagnosis, f"the kernel's log: {first.text}", ours[first.pid], patches)
+        whose = f", by the limit of {_group(first.group)}" if first.group else ""
+        limited = first.group is not None or first.text.startswith("Memory cgroup ")
+        known = f"the kernel's log: {first.text}{whose}"
+        return _by_the_kernel(diagnosis, known, ours[first.pid], patches, limited=limited)
     if _explained(diagnosis) and not guessed:
         return Judged(diagnosis)
     if ended.oom_kills.group:
+        limit = ended.oom_kills.limit
         known = f"the kernel killed {_processes(ended.oom_kills.group)} of the launch's control group for want of memory"
-        return _by_the_kernel(diagnosis, known, None, patches)
+        known += f": it may use {limit / GIB:.1f} GiB" if limit else ""
+        return _by_the_kernel(diagnosis, known, None, patches, limited=limit is not None)
     if not guessed and ended.exit_code != KILLED:
         return Judged(diagnosis)
     how = "" if guessed and not unsaid else "ended by SIGKILL; "
@@ -107,20 +126,32 @@ def _processes(count: int) -> str:
     return f"{count} process{'es' if count != 1 else ''}"
 
 
-def _by_the_kernel(diagnosis: Diagnosis, known: str, process: str | None, patches: Sequence[Patch]) -> Judged:
-    """What the log has as the root cause only follows from the kill."""
-    diagnosed = _with_finding(diagnosis, patches, "certain")
+def _group(path: str) -> str:
+    """A control group by the name of who made it, as people know it."""
+    for made_by, words in _MAKERS:
+        if name := made_by.search(path):
+            return f"{words} {name[1]}"
+    return f"the control group {path}"
+
+
+def _by_the_kernel(
+    diagnosis: Diagnosis, known: str, process: str | None, patches: Sequence[Patch], *, limited: bool
+) -> Judged:
+    """What the log has as the root cause only follows from the kill; `limited`: by the limit of a group."""
+    diagnosed = _with_finding(diagnosis, patches, "certain", LIMIT_REACHED if limited else OUT_OF_MEMORY)
     line = diagnosis.root_cause.line if diagnosis.root_cause else _last_line(diagnosis)
     root = RootCause(text=known, line=line, process=process, exception=None)
     return Judged(diagnosed.model_copy(update={"root_cause": root}), known)
 
 
 def _likely(diagnosis: Diagnosis, patches: Sequence[Patch]) -> Diagnosis:
-    return diagnosis if diagnosis.finding else _with_finding(diagnosis, patches, "likely")
+    return diagnosis if diagnosis.finding else _with_finding(diagnosis, patches, "likely", OUT_OF_MEMORY)
 
 
-def _with_finding(diagnosis: Diagnosis, patches: Sequence[Patch], confidence: str) -> Diagnosis:
-    patch = next((candidate for candidate in patches if candidate.id == OUT_OF_MEMORY), None)
+def _with_finding(
+    diagnosis: Diagnosis, patches: Sequence[Patch], confidence: Confidence, name: str
+) -> Diagnosis:
+    patch = next((candidate for candidate in patches if candidate.id == name), None)
     if patch is None:
         return diagnosis
     finding = Finding(
@@ -128,7 +159,7 @@ def _with_finding(diagnosis: Diagnosis, patches: Sequence[Patch], confidence: st
         category=patch.category,
         title=patch.title,
         explanation=patch.explanation,
-        confidence="certain" if confidence == "certain" else "likely",
+        confidence=confidence,
     )
     remedy = Remedy(automatic=False, actions=(), advice=patch.advice)
     return diagnosis.model_copy(update={"verdict": "fault", "finding": finding, "remedy": remedy})

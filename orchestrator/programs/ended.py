@@ -12,12 +12,16 @@ class Kills(Value):
     group: int | None = None
     """Of the launch's control group."""
     machine: int | None = None
+    limit: int | None = None
+    """Bytes of main memory that the group may use, where its own limit was reached."""
 
 
 class Kill(NamedProcess):
-    """A process that the kernel's log says was killed, and that line."""
+    """A process that the kernel's log says was killed, that line, and the control group whose limit was reached (None: the
+    machine was full, or the kernel does not say)."""
 
     text: str
+    group: str | None = None
 
 
 class End(Value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.diagnosis.engine import Diagnosis, diagnose
-from orchestrator.diagnosis.launches import Following, LaunchLog, last_launch
+from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.root import root_of
@@ -53,7 +53,7 @@ def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> Non
     _, found = followed(lines, known)
     final = diagnose(lines, grammar=GRAMMAR, known=known, patches=PATCHES)
     assert final.finding is not None
-    launch = last_launch(read(lines, GRAMMAR), GRAMMAR)
+    launch = being_written(lines)
     if root_of(launch) is None and not launch.startup.up_line:
         assert not found  # what is said by a line alone may be survived, until the process is gone
         return

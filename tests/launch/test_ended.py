@@ -10,7 +10,7 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Diagnosis, diagnose
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from orchestrator.launch.ended import OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
+from orchestrator.launch.ended import LIMIT_REACHED, OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.programs.ended import End, Kill, Kills
@@ -198,3 +198,34 @@ def test_without_the_patch_for_it_the_verdict_stays_and_the_words_are_told() -> 
 )  # fmt: skip
 def test_what_is_known_of_the_end_in_words(ended: End, words: str) -> None:
     assert judge(told(), ended, {}, PATCHES).known == words
+
+
+DOCKER = f"/system.slice/docker-{'ab12' * 16}.scope"
+KUBERNETES = f"/kubepods.slice/kubepods-pod1.slice/cri-containerd-{'cd34' * 16}.scope"
+
+
+@pytest.mark.parametrize(
+    ("group", "words"),
+    [
+        (DOCKER, "the container ab12ab12ab12"),
+        (KUBERNETES, "the pod's container cd34cd34cd34"),
+        ("/slurm/uid_1000/job_4711/step_0", "the batch job 4711"),
+        ("/system.slice/engine.service", "the unit engine.service"),
+        ("/own", "the control group /own"),
+    ],
+)
+def test_whose_limit_was_reached_is_told(group: str, words: str) -> None:
+    text = "Memory cgroup out of memory: Killed process 812 (VLLM::Worker_TP)"
+    kill = Kill(pid=812, name="VLLM::Worker_TP", text=text, group=group)
+    judged = judge(told(*WRAPPER), end(exit_code=1, kernel=(kill,)), {812: "Worker_TP0"}, PATCHES)
+    assert judged.known == f"the kernel's log: {text}, by the limit of {words}"
+    assert judged.diagnosis.finding is not None
+    assert (judged.diagnosis.finding.patch, judged.diagnosis.finding.confidence) == (LIMIT_REACHED, "certain")
+
+
+def test_a_group_that_reached_its_own_limit_is_another_matter_than_a_full_machine() -> None:
+    ended = End(exit_code=1, oom_kills=Kills(group=1, machine=1, limit=64 << 30))
+    limited, full = (judge(told(), each, {}, PATCHES) for each in (ended, end(group=1)))
+    assert limited.diagnosis.finding and limited.diagnosis.finding.patch == LIMIT_REACHED
+    assert limited.known.endswith("of the launch's control group for want of memory: it may use 64.0 GiB")
+    assert full.diagnosis.finding and full.diagnosis.finding.patch == OUT_OF_MEMORY

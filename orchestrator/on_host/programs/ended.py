@@ -14,8 +14,8 @@ from orchestrator.on_host.state.state import boot_id, known_folder
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Look at launch request["launch"] of request["instance"]; changes nothing.
 
-    Answers {exit_code, rebooted: whether the machine was started anew since, oom_kills: {group, machine} since the
-    launch began, null for what cannot be told, kernel: [{pid, name, text}] that the kernel's log says were
+    Answers {exit_code, rebooted: whether the machine was started anew since, oom_kills: {group, machine, limit} since the
+    launch began (`oom.since`), null for what cannot be told, kernel: [{pid, name, text, group}] that the kernel's log says were
     killed since then, null where it cannot be read}.
     """
     launch = launches.load(known_folder(request["instance"]), request["launch"])

@@ -30,6 +30,12 @@ def test_the_kernels_log() -> None:
     assert oom.parse("", 0.0) == []
 
 
+def test_the_kernels_log_says_whose_limit_was_reached() -> None:
+    limit = "[  100.4] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=x,mems_allowed=0,oom_memcg=/docker/ab,task_memcg=/docker/ab,task=python3,pid=812,uid=0\n"
+    full = "[  100.4] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=x,mems_allowed=0,global_oom,task_memcg=/user,task=python3,pid=813,uid=0\n"
+    assert [kill["group"] for kill in oom.parse(limit + full + KERNEL, 100.0)] == ["/docker/ab", None, None]
+
+
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A /proc and a /sys/fs/cgroup of the test's own, with a machine that killed three processes so far."""
@@ -58,18 +64,24 @@ def test_the_counter_of_the_own_group(machine: Path, told: str, file: str) -> No
     counter.parent.mkdir(parents=True)
     counter.write_text("low 0\noom 4\noom_kill 1\noom_group_kill 0\n")
     before = oom.counts()
-    assert before == {"group": {"path": str(counter), "kills": 1}, "machine": 3}
+    assert before == {"group": {"path": str(counter), "kills": 1, "limits": 4}, "machine": 3}
+    counter.write_text("oom 4\noom_kill 3\n")
+    limit = counter.with_name("memory.max")
+    limit.write_text("68719476736\n")
+    assert oom.since(before) == {"group": 2, "machine": 0, "limit": None}  # the machine's memory ran out
     counter.write_text("oom 6\noom_kill 3\n")
-    assert oom.since(before) == {"group": 2, "machine": 0}
+    assert oom.since(before) == {"group": 2, "machine": 0, "limit": 64 << 30}
+    limit.write_text("max\n")  # that of a group above it
+    assert oom.since(before) == {"group": 2, "machine": 0, "limit": None}
     counter.unlink()
-    assert oom.since(before) == {"group": None, "machine": 0}
+    assert oom.since(before) == {"group": None, "machine": 0, "limit": None}
 
 
 def test_where_nobody_counts(machine: Path) -> None:
     (machine / "proc/vmstat").unlink()
     before = oom.counts()
     assert before == {"group": None, "machine": None}
-    assert oom.since(before) == oom.since(None) == {"group": None, "machine": None}
+    assert oom.since(before) == oom.since(None) == {"group": None, "machine": None, "limit": None}
 
 
 @pytest.mark.parametrize(

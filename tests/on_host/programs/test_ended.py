@@ -29,7 +29,7 @@ def test_another_boot_tells_nothing_of_it(deployments: Deployments, monkeypatch:
     monkeypatch.setattr(ended, "boot_id", lambda: "another")
     told = ended.main({"instance": "tiny", "launch": 1})
     assert told["rebooted"]
-    assert (told["oom_kills"], told["kernel"]) == ({"group": None, "machine": None}, None)
+    assert (told["oom_kills"], told["kernel"]) == ({"group": None, "machine": None, "limit": None}, None)
 
 
 def test_a_launch_that_never_was(deployments: Deployments) -> None:
