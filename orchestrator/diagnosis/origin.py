@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import islice
 
 from orchestrator.diagnosis.lines import Line, cut, read
@@ -22,17 +24,29 @@ def of(beginning: bytes, grammars: Sequence[LogGrammar]) -> LogGrammar:
 
 def own(lines: Iterable[bytes], grammar: LogGrammar) -> int:
     """How many of these are records of that engine, or begin a launch of it."""
-    return sum(_shows(line, grammar) for line in read(lines, grammar))
+    return sum(shows(line, grammar) for line in read(lines, grammar))
 
 
-def _shows(line: Line, grammar: LogGrammar) -> bool:
+def shows(line: Line, grammar: LogGrammar) -> bool:
+    """Whether a line is a record of that engine, or begins a launch of it; what others may have stamped shows nothing."""
     start = grammar.start
     if start.begins.match(line.message):
         return True
     if line.level is None:
-        return False
-    return (
-        not grammar.records.plain
-        or line.process is not None
-        or start.milestones.search(line.message) is not None
-    )
+        return _in_its_code(line.message, grammar.failures.programs)
+    # others write JSON and stamps as well
+    anybodys = grammar.records.plain or "json" in (line.dress or "").split()
+    named = grammar.records.plain and line.process is not None
+    return not anybodys or named or start.milestones.search(line.message) is not None
+
+
+def _in_its_code(text: str, programs: Sequence[str]) -> bool:
+    """Whether a line that nobody put a header before is of a traceback through the engine's package, or of how it is called."""
+    if text.startswith("usage: ") or ": error: " in text:
+        return any(program in text for program in programs)
+    return 'File "' in text and any(_package(program).match(text) is not None for program in programs)
+
+
+@cache
+def _package(name: str) -> re.Pattern[str]:
+    return re.compile(rf' {{1,80}}File "[^"]{{0,400}}(?:-packages|/python)/{re.escape(name)}/')

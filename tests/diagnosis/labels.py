@@ -1,8 +1,8 @@
 """Labelled launch logs: `cases/CATEGORY/PATCH/NAME.log`, and in the `cases.yaml` beside it what is true of each.
 
 A folder holds the failures of its patch and what looks like them; `no-patch` holds what no patch may recognise. A label:
-`from` (real: a run of our own; reconstructed: composed of the software's own messages), `source`, `why`, `context` (what
-the caller knows), `verdict`, `patch` (which must recognise it; the folder's for a fault or a hang that names no other, else
+`from` (real: a run of our own; reconstructed: composed of the software's own messages), `source`, `why`, `engine` (vllm
+where it says none), `context` (what the caller knows), `verdict`, `patch` (which must recognise it; the folder's for a fault or a hang that names no other, else
 none may), `category` and those that are accepted besides (`category_also`; that of the patch where none is named), `cause`
 and `cause_not` (texts that the root cause has and has not), and `remedy`: `any_of` ways, one of which must be proposed in
 full (more actions are fine; where nothing may be done without asking, advice that names the thing will do), `automatic`
@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from ruamel.yaml import YAML
 
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines import registry
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches.known import Known
 
 FOLDER = Path(__file__).parent / "cases"
@@ -27,6 +29,7 @@ WRAPPERS = (
     "EngineCore encountered an issue", "WorkerProc failed to start", "WorkerProc initialization failed",
     "Worker failed with error", "AsyncLLM output_handler failed", "died unexpectedly", "Frontend process failed",
     "Worker failed with KV connector output", "One or more workers failed", "Input socket thread died",
+    "Received sigquit from a child process", "SIGQUIT received.", "scheduler is dead", "Initialization failed. Please see",
 )  # fmt: skip
 """Sentences that only say that another process failed."""
 FILES = sorted(FOLDER.glob("*/*/cases.yaml"))
@@ -57,7 +60,14 @@ def _labels(file: Path) -> dict[Case, dict[str, Any]]:
 def _complete(folder: Path, label: Mapping[str, Any]) -> dict[str, Any]:
     recognised = label["verdict"] in ("fault", "hang")
     patch = label.get("patch", folder.name) if recognised else None
-    return {"context": {}, "remedy": {}, "category": _CATEGORIES.get(patch or ""), **label, "patch": patch}
+    return {
+        "engine": registry.USUAL,
+        "context": {},
+        "remedy": {},
+        "category": _CATEGORIES.get(patch or ""),
+        **label,
+        "patch": patch,
+    }
 
 
 _LABELS = {case: label for file in FILES for case, label in _labels(file).items()}
@@ -76,6 +86,11 @@ def expected(case: Case) -> dict[str, Any]:
 
 def log(case: Case) -> bytes:
     return case.path.read_bytes()
+
+
+def grammar_of(case: Case) -> LogGrammar:
+    """Of the engine that wrote it."""
+    return registry.read(expected(case)["engine"]).log
 
 
 def known_of(label: Mapping[str, Any]) -> Known:

@@ -15,7 +15,7 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.wanted import LinePattern
-from tests.diagnosis.labels import CASES, FOLDER, Case, expected, known_of, log
+from tests.diagnosis.labels import CASES, FOLDER, Case, expected, grammar_of, known_of, log
 
 PATCHES = catalogue.load([shipped("patches")])
 HEAD = "(APIServer pid=1) INFO 08-04 12:12:04 [utils.py:254] non-default args: {'model': '/m'}"
@@ -161,8 +161,9 @@ def test_harmless_warnings_above_a_failure_change_no_answer(case: Case) -> None:
     text, known = log(case), known_of(expected(case))
     first = re.search(rb"Traceback|error|Error", text)
     at = text.rfind(b"\n", 0, first.start()) + 1 if first else 0
-    bare = diagnose_log([text], grammar=GRAMMAR, known=known, patches=PATCHES)
-    noisy = diagnose_log([text[:at] + HARMLESS + text[at:]], grammar=GRAMMAR, known=known, patches=PATCHES)
+    grammar = grammar_of(case)
+    bare = diagnose_log([text], grammar=grammar, known=known, patches=PATCHES)
+    noisy = diagnose_log([text[:at] + HARMLESS + text[at:]], grammar=grammar, known=known, patches=PATCHES)
     assert noisy.root_cause and bare.root_cause
     assert (noisy.verdict, noisy.finding, noisy.root_cause.text) == (
         bare.verdict,

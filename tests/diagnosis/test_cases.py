@@ -9,7 +9,6 @@ import pytest
 from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis, RootCause
-from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
 from tests.diagnosis.asking import unheeded
@@ -21,6 +20,7 @@ from tests.diagnosis.labels import (
     WRAPPERS,
     Case,
     expected,
+    grammar_of,
     known_of,
     log,
     wrong,
@@ -29,7 +29,7 @@ from tests.diagnosis.labels import (
 PATCHES = catalogue.load([shipped("patches")])
 NEVER = {patch.id: patch.never for patch in PATCHES}
 KEYS = {
-    "from", "source", "why", "context", "verdict", "patch", "category", "category_also", "cause", "cause_not", "remedy",
+    "from", "source", "why", "engine", "context", "verdict", "patch", "category", "category_also", "cause", "cause_not", "remedy",
 }  # fmt: skip
 UNJUDGED = {"category_also", "cause", "cause_not"}
 """Of a launch that did not fail."""
@@ -38,7 +38,7 @@ UNJUDGED = {"category_also", "cause", "cause_not"}
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_case(case: Case) -> None:
     label = expected(case)
-    found = diagnose_log([log(case)], grammar=GRAMMAR, known=known_of(label), patches=PATCHES)
+    found = diagnose_log([log(case)], grammar=grammar_of(case), known=known_of(label), patches=PATCHES)
     assert wrong(label, found) == []
     assert unheeded(found, NEVER.get(label["patch"], ())) == set()
 

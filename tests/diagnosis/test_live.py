@@ -9,10 +9,11 @@ from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.root import root_of
+from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.known import Known
 from tests.diagnosis.labels import CASES as ALL
-from tests.diagnosis.labels import Case, expected, known_of, log, named
+from tests.diagnosis.labels import Case, expected, grammar_of, known_of, log, named
 from tests.diagnosis.test_cases import PATCHES
 
 NEVER_STARTS = ("vllm-not-installed", "python-too-old")
@@ -26,9 +27,9 @@ def lines_of(case: Case) -> list[bytes]:
     return log(case).split(b"\n")
 
 
-def being_written(lines: list[bytes]) -> LaunchLog:
-    following = Following(GRAMMAR)
-    for line in read(lines, GRAMMAR):
+def being_written(lines: list[bytes], grammar: LogGrammar) -> LaunchLog:
+    following = Following(grammar)
+    for line in read(lines, grammar):
         following.feed(line)
     return following.so_far()
 
@@ -37,9 +38,11 @@ def known_of_case(case: Case) -> Known:
     return known_of(expected(case))
 
 
-def followed(lines: list[bytes], known: Known) -> tuple[Live, list[tuple[int, Diagnosis]]]:
+def followed(
+    lines: list[bytes], known: Known, grammar: LogGrammar = GRAMMAR
+) -> tuple[Live, list[tuple[int, Diagnosis]]]:
     """The findings, each with the number of the line after which it was given."""
-    live, found = Live(known, PATCHES, GRAMMAR), []
+    live, found = Live(known, PATCHES, grammar), []
     for number, raw in enumerate(lines, 1):
         live.feed(raw + b"\n")
         if diagnosis := live.look():
@@ -49,29 +52,29 @@ def followed(lines: list[bytes], known: Known) -> tuple[Live, list[tuple[int, Di
 
 @pytest.mark.parametrize("case", RECOGNISED, ids=lambda case: case.id)
 def test_the_finding_is_given_at_the_first_line_that_shows_it(case: Case) -> None:
-    lines, known = lines_of(case), known_of_case(case)
-    _, found = followed(lines, known)
-    final = diagnose(lines, grammar=GRAMMAR, known=known, patches=PATCHES)
+    lines, known, grammar = lines_of(case), known_of_case(case), grammar_of(case)
+    _, found = followed(lines, known, grammar)
+    final = diagnose(lines, grammar=grammar, known=known, patches=PATCHES)
     assert final.finding is not None
-    launch = being_written(lines)
+    launch = being_written(lines, grammar)
     if root_of(launch) is None and not launch.startup.up_line:
         assert not found  # what is said by a line alone may be survived, until the process is gone
         return
     number, early = found[-1]
     assert early.finding is not None and early.finding.patch == final.finding.patch
-    shorter = diagnose(lines[: number - 1], grammar=GRAMMAR, known=known, patches=PATCHES)
+    shorter = diagnose(lines[: number - 1], grammar=grammar, known=known, patches=PATCHES)
     given_before = [one.finding.patch for _, one in found[:-1] if one.finding]
-    failed = root_of(being_written(lines[: number - 1])) is not None
+    failed = root_of(being_written(lines[: number - 1], grammar)) is not None
     told = shorter.finding.patch if shorter.finding and failed else None
     assert told is None or told in given_before
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_only_a_failed_launch_is_doomed(case: Case) -> None:
-    lines, known = lines_of(case), known_of_case(case)
-    live, _ = followed(lines, known)
+    lines, known, grammar = lines_of(case), known_of_case(case), grammar_of(case)
+    live, _ = followed(lines, known, grammar)
     if live.doomed:
-        assert diagnose(lines, grammar=GRAMMAR, known=known, patches=PATCHES).verdict == "fault"
+        assert diagnose(lines, grammar=grammar, known=known, patches=PATCHES).verdict == "fault"
 
 
 def test_it_is_given_once() -> None:

@@ -8,7 +8,7 @@ from orchestrator.diagnosis import origin
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
-from tests.diagnosis.labels import CASES
+from tests.diagnosis.labels import CASES, grammar_of
 from tests.diagnosis.labels import log as log_of
 from tests.diagnosis.test_sglang import DIES, SERVES, START
 
@@ -22,9 +22,9 @@ def test_a_log_of_the_second_engine(beginning: bytes) -> None:
     assert origin.of(beginning, BOTH[::-1]) is SGLANG
 
 
-def test_every_log_of_vllm() -> None:
+def test_every_log() -> None:
     for case in CASES:
-        assert origin.of(log_of(case)[: 256 << 10], BOTH) is GRAMMAR, case.name
+        assert origin.of(log_of(case)[: 256 << 10], BOTH) is grammar_of(case), case.id
 
 
 @pytest.mark.parametrize(

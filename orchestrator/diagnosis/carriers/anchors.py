@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from orchestrator.diagnosis.lines import Line, parse_all
+from orchestrator.diagnosis.origin import shows
 from orchestrator.engines.log_grammar import LogGrammar
 
 _OPENING = (
@@ -93,8 +94,10 @@ def placed(lines: Sequence[str], grammar: LogGrammar) -> Placed:
             inside.append((number, opening.start()))
         elif opening.start() and _is_prefixed(text[: opening.start()], records):
             prefixed.append((number, opening.start()))
-        elif not (records[0].dress or "").startswith("json "):
-            clear += 1  # a logger that writes JSON has a header by itself, whatever its messages are
+        elif (records[0].dress or "").startswith("json "):
+            continue  # a logger that writes JSON has a header by itself, whatever its messages are
+        elif not grammar.records.plain or records[0].level is None or shows(records[0], grammar):
+            clear += 1
     return Placed(tuple(inside), tuple(prefixed), clear)
 
 

@@ -7,26 +7,33 @@ from functools import cache
 
 import pytest
 
-from orchestrator.diagnosis import origin
+from orchestrator.diagnosis import lines, origin
 from orchestrator.diagnosis.carriers import peel
 from orchestrator.diagnosis.carriers.peeled import Peeled
+from orchestrator.diagnosis.carriers.peeled import bare as bare_of
 from orchestrator.diagnosis.engine import diagnose_log
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines import registry
 from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.carriers.forms import FORMS
-from tests.diagnosis.labels import CASES, Case, expected, known_of, log
+from tests.diagnosis.labels import CASES, Case, expected, grammar_of, known_of, log
 from tests.diagnosis.test_cases import PATCHES
 
 BOTH = (GRAMMAR, SGLANG)
-EACH = 2
-"""Cases that are tried in each form; as `thorough`, every twelfth in all of them."""
+EACH = {"vllm": 2, "sglang": 1}
+"""Cases of an engine that are tried in each form; as `thorough`, every twelfth in all of them."""
 
 
 def judged(case: Case, raw: bytes, layers: peel.Wrapping) -> Diagnosis:
     peeled = Peeled(layers)
     known = known_of(expected(case))
-    found = diagnose_log(peeled.whole([raw]), grammar=GRAMMAR, known=known, patches=PATCHES)
+    found = diagnose_log(
+        peeled.whole([raw]),
+        grammar=origin.of(bare_of(raw[: 256 << 10], layers), BOTH),
+        known=known,
+        patches=PATCHES,
+    )
     return found.renumbered(peeled.line_of)
 
 
@@ -48,22 +55,37 @@ def carried(case: Case, form: str) -> bytes:
 
 
 def read(case: Case, raw: bytes) -> tuple[object, ...]:
-    return said(judged(case, raw, peel.learn(raw[: 256 << 10], [GRAMMAR])))
+    return said(judged(case, raw, peel.learn(raw[: 256 << 10], BOTH)))
 
 
 LOST = {"folded at 80": 0.15}
 """Where blanks are lost and words begin lines, more is: a share of the cases."""
 
 
-SPEAKING = [case for case in CASES if origin.own(log(case).splitlines()[:400], GRAMMAR) >= 3]
+def speaks(case: Case) -> bool:
+    """Whether it has records of the engine's."""
+    headed = (line.level is not None for line in lines.read(log(case).splitlines()[:400], grammar_of(case)))
+    return sum(headed) >= 3
 
 
-def drawn(form: str, each: int) -> Case:
-    """One of the cases that have records of the engine's, which stays the same as others are added."""
-    return min(SPEAKING, key=lambda case: hashlib.sha256(f"{form} {each} {case.id}".encode()).digest())
+SPEAKING = {
+    kind: [case for case in CASES if expected(case)["engine"] == kind and speaks(case)]
+    for kind in registry.kinds()
+}
 
 
-SAMPLE = [(form, drawn(form, each)) for form in FORMS if form not in LOST for each in range(EACH)]
+def drawn(form: str, each: int, kind: str) -> Case:
+    """One of the cases that have records of that engine's, which stays the same as others are added."""
+    return min(SPEAKING[kind], key=lambda case: hashlib.sha256(f"{form} {each} {case.id}".encode()).digest())
+
+
+SAMPLE = [
+    (form, drawn(form, each, kind))
+    for form in FORMS
+    if form not in LOST
+    for kind, count in EACH.items()
+    for each in range(count)
+]
 
 
 @pytest.mark.parametrize(("form", "case"), SAMPLE, ids=[f"{form}-{case.id}" for form, case in SAMPLE])

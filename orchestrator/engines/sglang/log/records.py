@@ -11,7 +11,8 @@ _RANKS = r"(?: (?:DP|PP|TP|EP|ATTN_CP|MOE_DP)\d{1,4}){1,6}| encode_\w{1,20}(?:\[
 _NCCL = r"[\w.-]{1,80}:\d{1,10}:\d{1,10} \[-?\d"
 """NCCL may stamp its lines in the same form; those are read as everybody's."""
 _FORM = r"\[(?:\d{4}-)?%s(?:[.,]\d{3})?(?:%s)?\] (?=\S)(?!%s)"
-_OPENING = _FORM % (_TIME, _RANKS, _NCCL)
+_OPENING = _FORM % (_TIME, _RANKS, rf"{_NCCL}|.{{0,80}}\[(?:\d{{4}}-)?{_TIME}")
+"""A stamp with another one behind it is a launcher's."""
 _HEADER = re.compile(_FORM % (f"(?P<time>{_TIME})", f"(?P<ranks>{_RANKS})", _NCCL))
 _SPEAKER = re.compile(
     r"(?P<scheduler>(?:Scheduler|TpModelWorkerClient|TpModelWorker|ModelRunner) hit an exception|Scheduler watchdog timeout"
@@ -21,7 +22,7 @@ _SPEAKER = re.compile(
     r"|(?P<data_parallel_controller>DataParallelController hit an exception)"
     r"|(?P<tokenizer_manager>(?:TokenizerManager|MultiTokenizerRouter) hit an exception)"
     r"|(?P<main_process>Received sigquit from a child process|SIGQUIT received\.|Subprocess \S{1,80} \(pid=\d|Rank \d{1,5} scheduler "
-    r"|Scheduler or DataParallelController \d|Initialization failed\.)"
+    r"|Scheduler or DataParallelController \d|Initialization failed\.|Health check failed\.)"
 )
 """Who says it, where a header names no rank: with one GPU a scheduler has none, and the other processes never have one."""
 
