@@ -5,11 +5,13 @@ Pure: raw lines in, a value out; one pass, memory bounded whatever the size of t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import beside, cut_off, endings, own_words, serving
+from orchestrator.diagnosis import beside, cut_off, endings, serving
+from orchestrator.diagnosis.answer import asked, finding, remedy
+from orchestrator.diagnosis.hang import hangs, keeper
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
 from orchestrator.diagnosis.lines import Line, read
@@ -17,10 +19,10 @@ from orchestrator.diagnosis.matching import Recognised, recognise
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.root import root_of
 from orchestrator.diagnosis.scan import scan
-from orchestrator.diagnosis.standstill import standstill
+from orchestrator.diagnosis.stacks import Stack
+from orchestrator.diagnosis.standing import Keeper
 from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Finding, Folded, Remedy, RootCause, Writer
 from orchestrator.engines.log_grammar import LogGrammar
-from orchestrator.patches import propose
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction
@@ -31,11 +33,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-USUAL_SILENCE = 600.0
-"""Seconds without a line after which a launch hangs (NCCL's own timeout), unless its phase may take longer."""
-_STALL_NOTICES = 3
-STUCK_SECONDS = 180.0
-"""How long requests of a server may run without a token of any of them."""
 _LONGEST_EVIDENCE = 600
 
 
@@ -51,19 +48,28 @@ def diagnose(
 
 
 def diagnose_log(
-    chunks: Iterable[bytes], *, grammar: LogGrammar, known: Known, patches: Sequence[Patch]
+    chunks: Iterable[bytes],
+    *,
+    grammar: LogGrammar,
+    known: Known,
+    patches: Sequence[Patch],
+    dumped: Sequence[Stack] = (),
 ) -> Diagnosis:
-    """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over."""
-    return judge(scan(chunks, grammar, Watched.of(patches, grammar.kind)), known=known, patches=patches)
+    """The same, given as the log's bytes, and much faster: what cannot tell anything is passed over. `dumped` are stacks of
+    the launch's processes from files of their own, where it is known that it does not go on."""
+    launch = scan(chunks, grammar, Watched.of(patches, grammar.kind))
+    return judge(launch, known=known, patches=patches, dumped=dumped)
 
 
-def judge(launch: LaunchLog, *, known: Known, patches: Sequence[Patch]) -> Diagnosis:
+def judge(
+    launch: LaunchLog, *, known: Known, patches: Sequence[Patch], dumped: Sequence[Stack] = ()
+) -> Diagnosis:
     """The verdict on a launch."""
     writer = Writer(kind=launch.grammar.kind, version=launch.startup.version or known.version)
-    return _judged(launch, known, patches).model_copy(update={"engine": writer})
+    return _judged(launch, known, patches, dumped).model_copy(update={"engine": writer})
 
 
-def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis:
+def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch], dumped: Sequence[Stack]) -> Diagnosis:
     if known.served and launch.startup.up_line is None:
         came_up = launch.as_served()
         if came_up is None:
@@ -77,13 +83,14 @@ def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagno
     if refused is not None:
         return refused
     served = serving.shown(launch)
-    if served is not None and not _hangs(launch, known.idle_seconds, serves=True):
+    stands = hangs(launch, known.idle_seconds, dumped, serves=served is not None)
+    if served is not None and not stands:
         return _of_served(served, launch)
     ended = _ended(launch, known, patches) if served is None else None
     if ended is not None:
         return ended
-    if _hangs(launch, known.idle_seconds, serves=served is not None):
-        return _hanging(launch, known, patches)
+    if stands:
+        return _hanging(launch, known, patches, keeper(launch, dumped))
     if launch.startup.up_line:
         return Diagnosis(verdict="healthy", evidence=_milestone(launch))
     if known.served:
@@ -134,7 +141,7 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
         return _fault(launch, root, recognised, known)
     raised = incident.root
     missing = incident.role == "cascade" and _quoted(raised, launch.grammar) is None
-    advice = (cut_off.to_fetch(incident, launch.grammar),) if missing else _asked(raised.text)
+    advice = (cut_off.to_fetch(incident, launch.grammar),) if missing else asked(raised.text)
     return Diagnosis(
         verdict="unknown_fault",
         root_cause=_caused(raised, incident.process, missing=missing),
@@ -167,8 +174,8 @@ def _fault(launch: LaunchLog, folded: FoldedIncident, recognised: Recognised, kn
     return Diagnosis(
         verdict="fault",
         root_cause=_caused(recognised.raised, recognised.process),
-        finding=_finding(recognised, known),
-        remedy=_remedy(recognised, known, launch.grammar),
+        finding=finding(recognised, known),
+        remedy=remedy(recognised, known, launch.grammar),
         evidence=_evidence(launch, folded.incident, recognised.raised),
         folded=_folded(launch, folded),
     )
@@ -186,18 +193,39 @@ def _refuses_requests(launch: LaunchLog, known: Known, patches: Sequence[Patch])
     return None
 
 
-def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnosis:
-    last = launch.startup.last
+def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch], kept: Keeper | None) -> Diagnosis:
+    """The last line is what is told, and judged; or who keeps it, where stacks were dumped."""
+    last = launch.startup.last or (kept.as_line if kept else None)
     if last is None:
         return Diagnosis(verdict="hang")
-    recognised = recognise(patches, _line_alone(last, launch), launch, known, during="hang")
+    wait = kept.wait if kept else None
+    recognised = recognise(patches, _line_alone(last, launch), launch, known, during="hang", wait=wait)
     return Diagnosis(
         verdict="hang",
-        root_cause=_caused_by_line(last, launch),
-        finding=_finding(recognised, known) if recognised else None,
-        remedy=_remedy(recognised, known, launch.grammar) if recognised else None,
-        evidence=_milestone(launch),
+        root_cause=_kept(kept, last) if kept else _caused_by_line(last, launch),
+        finding=finding(recognised, known) if recognised else None,
+        remedy=remedy(recognised, known, launch.grammar) if recognised else None,
+        evidence=(*_milestone(launch), *(_standing(kept, last) if kept else ())),
     )
+
+
+def _kept(kept: Keeper, last: Line) -> RootCause:
+    who = kept.by.stack
+    return RootCause(
+        text=kept.by.sentence,
+        line=who.line or last.number,
+        process=who.process,
+        exception=None,
+        by_stack=True,
+    )
+
+
+def _standing(kept: Keeper, last: Line) -> Iterator[EvidenceLine]:
+    """Where the other processes stand, and the last line that the log has."""
+    for line, text in kept.others:
+        yield EvidenceLine(line=line or last.number, text=text)
+    if last.message.strip() and last != kept.as_line:
+        yield EvidenceLine(line=last.number, text=last.message.strip()[:_LONGEST_EVIDENCE])
 
 
 def _by_a_line(launch: LaunchLog, last: Line, known: Known, patches: Sequence[Patch]) -> Diagnosis | None:
@@ -262,48 +290,6 @@ def _caused(raised: Raised, process: str | None, *, missing: bool = False) -> Ro
     )
 
 
-def _finding(recognised: Recognised, known: Known) -> Finding:
-    patch = recognised.patch
-    tells = patch.tells if recognised.confidence == "likely" else ()
-    return Finding(
-        patch=patch.id,
-        category=patch.category,
-        title=patch.title,
-        explanation=patch.explanation,
-        confidence=recognised.confidence,
-        tells=propose.with_numbers(tells, known),
-    )
-
-
-def _remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy:
-    known = replace(known, groups=recognised.groups)
-    ways = propose.ways(recognised.patch, known)
-    text = recognised.raised.text
-    reckoned = () if ways else _reckoned(text, known, grammar)
-    advice = (*reckoned, *propose.with_numbers(recognised.patch.advice_for(grammar.kind), known))
-    done = [action.name for way in ways for action in way.actions if action.name]
-    return Remedy(
-        automatic=bool(ways) and ways[0].unasked(recognised.confidence),
-        actions=ways[0].actions if ways else (),
-        advice=(*_asked(text, " ".join([*advice, *done])), *advice),
-        ways=ways,
-        known=known,
-    )
-
-
-def _asked(cause: str, advised: str = "") -> tuple[str, ...]:
-    """What the message itself asks for, where that is not told anyway."""
-    asked = own_words.asked_for(cause)
-    return (f'The message itself asks: "{asked}"',) if asked and own_words.left_out(asked, advised) else ()
-
-
-def _reckoned(cause: str, known: Known, grammar: LogGrammar) -> tuple[str, ...]:
-    """What the list of a selector itself says would do, or that nothing would, where no remedy of a patch is left."""
-    refusal = grammar.refusal(cause)
-    change = grammar.least_change(refusal, known.arguments) if refusal else None
-    return (change.sentence,) if change else ()
-
-
 def _evidence(launch: LaunchLog, incident: Incident, root: Raised) -> tuple[EvidenceLine, ...]:
     """The root cause, the rest of its chain, and what of its settings belongs to it."""
     lines = [
@@ -327,19 +313,6 @@ def _folded(launch: LaunchLog, root: FoldedIncident) -> Folded:
         processes=tuple(others),
         lines=root.lines - root.incident.lines + sum(folded.lines for folded in after),
     )
-
-
-def _hangs(launch: LaunchLog, idle_seconds: float | None, *, serves: bool) -> bool:
-    startup = launch.startup
-    pulse = launch.grammar.pulse
-    still = standstill(launch.tail, startup.is_progress, pulse)
-    if serves or startup.up_line:
-        stuck = still.stuck and still.seconds > STUCK_SECONDS
-        return stuck or startup.stalled >= _STALL_NOTICES
-    # a notice every so often is no progress: it says that a rank has not answered since the last one
-    beating = max(still.seconds, startup.stalled * pulse.stall_seconds)
-    budget = launch.grammar.start.silence.get(startup.phase.name, USUAL_SILENCE)
-    return beating + (idle_seconds or 0.0) > budget
 
 
 def _caused_by_line(line: Line, launch: LaunchLog) -> RootCause:

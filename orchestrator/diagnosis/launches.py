@@ -13,6 +13,7 @@ from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.incidents import Incidents, is_usage
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.remarks import Remarks, Watched
+from orchestrator.diagnosis.stacks import Stacks
 from orchestrator.diagnosis.standstill import TAIL_LINES
 from orchestrator.diagnosis.startup import StartUp
 from orchestrator.engines.log_grammar import LogGrammar
@@ -49,6 +50,7 @@ class LaunchLog:
         self._broken_at = 0
         self._died_at: int | None = None
         self._answering: tuple[object, ...] | None = None
+        self.stacks = Stacks(grammar.dumps)
         self._reader = Incidents(grammar)
         self._unranked = {grammar.processes.alone} - {None}
         self._known: dict[tuple[object, ...], FoldedIncident] = {}
@@ -63,6 +65,9 @@ class LaunchLog:
             self.remarked = False
             return self._reader.pass_over(line)
         serving, phase = self.serving, self.startup.phase.name
+        if not (serving and not self._of_engine(line)) and self.stacks.feed(line):
+            self.remarked = False
+            return self._reader.pass_over(line)
         if self.startup.feed(line).name != phase:
             self.remarks.turn()
         fitting = [] if serving and self._of_front(line) else self.remarks.feed(line, among)
@@ -97,6 +102,10 @@ class LaunchLog:
     def _begins_again(self, line: Line) -> bool:
         """Whether a line after a failure shows that the program was started once more."""
         return self.startup.is_start(line) or is_usage(line)
+
+    def _of_engine(self, line: Line) -> bool:
+        """Whether output has the name of one of the engine's own processes: what has none may be what a client sent."""
+        return (line.process or "").startswith(self.grammar.processes.speaking)
 
     def _of_front(self, line: Line) -> bool:
         """Whether a process says it that repeats what clients send; of what has no header nobody knows who says it."""
@@ -136,8 +145,8 @@ class LaunchLog:
         return self._reader.expire(number)
 
     def settled(self, number: int) -> bool:
-        """Whether no incident is open that the line of that number could go on with."""
-        return self._reader.settled(number)
+        """Whether no incident or dump is open that the line of that number could go on with."""
+        return self._reader.settled(number) and self.stacks.settled(number)
 
     @property
     def last_read(self) -> int:
@@ -148,6 +157,7 @@ class LaunchLog:
         """What is known now, for `keep` alone, and the incidents that are still open (`over`: nothing goes on with them)."""
         copied = self.next()
         copied.startup, copied.remarks, copied.since = self.startup, self.remarks, self.since
+        copied.stacks = self.stacks
         copied._died_at = self._died_at
         copied._known = {
             key: FoldedIncident(folded.incident, [*folded.processes], folded.lines)

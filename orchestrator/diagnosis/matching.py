@@ -15,6 +15,7 @@ from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import Line
 from orchestrator.diagnosis.own_words import refused_in
 from orchestrator.engines.log_grammar import BackendRefusal, LogGrammar
+from orchestrator.engines.waits import Wait
 from orchestrator.patches.known import Known
 from orchestrator.patches.literals import search
 from orchestrator.patches.match import Match
@@ -22,7 +23,7 @@ from orchestrator.patches.patch import Patch
 from orchestrator.patches.wanted import Confidence, fits, settings_fit
 
 During = Literal["start", "request", "hang"]
-_ALTERNATIVES = {"phase", "compute_cap", "forced"}
+_ALTERNATIVES = {"phase", "compute_cap", "forced", "stack"}
 _NO_EVIDENCE = {"confidence", "during", "not_text", "not_log", "refused_in"}
 """What a match says besides what it has seen, or where nothing else is known."""
 
@@ -44,15 +45,22 @@ class Recognised:
 
 
 def recognise(
-    patches: Sequence[Patch], incident: Incident, launch: LaunchLog, known: Known, *, during: During = "start"
+    patches: Sequence[Patch],
+    incident: Incident,
+    launch: LaunchLog,
+    known: Known,
+    *,
+    during: During = "start",
+    wait: Wait | None = None,
 ) -> Recognised | None:
     """The patch that asks for most of what the incident shows, general ones left out where a special one fits; one that knows
     what the failure came of goes before those that know the failure alone. Of two that ask for as much, the one that
-    recognises it nearer to the root, then the first."""
+    recognises it nearer to the root, then the first. `wait` is what keeps a launch that stands still, where stacks show it:
+    what asks for that goes before all else."""
     ranked: list[tuple[tuple[bool, bool, int, int], Recognised]] = []
     for patch in (each for each in patches if each.concerns(launch.grammar.kind)):
         for match in patch.match:
-            if match.during != during:
+            if match.during != during or (match.stack and wait not in match.stack):
                 continue
             shown = list(_recognitions(patch, match, incident, launch, known))
             if not shown or not _around(
@@ -63,7 +71,7 @@ def recognise(
                 # of what says as much, the exception that is nearer to the root
                 distance = abs(recognised.raised.line - incident.root.line)
                 worth = (
-                    match.because_of is not None,
+                    match.because_of is not None or bool(match.stack),
                     match.of_the_failure and not match.refused_in,
                     _demands(match),
                     -distance,

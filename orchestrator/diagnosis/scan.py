@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from orchestrator.diagnosis import incidents, startup
+from orchestrator.diagnosis import incidents, stacks, startup
 from orchestrator.diagnosis.gate import Hit, gate_of
 from orchestrator.diagnosis.launches import Following, LaunchLog
 from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours, without_colours_in_json
@@ -260,7 +260,7 @@ def _telling(grammar: LogGrammar) -> list[str]:
     """What a line must fit to change anything, whatever surrounds it."""
     answers = [] if grammar.clients.goes_on is None else [re.escape(grammar.clients.goes_on)]
     start = startup.telling(grammar.start, grammar.pulse.stall)
-    return [*answers, *start, *incidents.telling(grammar.failures)]
+    return [*answers, *start, *incidents.telling(grammar.failures), *stacks.telling(grammar.dumps)]
 
 
 def _places(block: bytes, sign: bytes, start: int) -> Iterator[int]:

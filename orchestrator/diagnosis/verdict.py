@@ -22,7 +22,8 @@ Verdict = Literal["fault", "healthy", "starting", "hang", "unknown_fault"]
 
 class RootCause(Frozen):
     """The exception's text as the log has it, and the 1-based line on which it stands; where that is cut off, what its frames
-    tell. `role`: what it says by itself; `missing`: it does not say why, and the line that does is not in the log."""
+    tell. `role`: what it says by itself; `missing`: it does not say why, and the line that does is not in the log;
+    `by_stack`: of a launch that stands still, what keeps it, as stacks of its processes show."""
 
     text: str
     line: int
@@ -30,6 +31,7 @@ class RootCause(Frozen):
     exception: str | None
     role: IncidentRole = Field(default="initiating", exclude=True)
     missing: bool = Field(default=False, exclude=True)
+    by_stack: bool = Field(default=False, exclude=True)
 
 
 class Finding(Frozen):

@@ -1,10 +1,11 @@
-"""What do the libraries under an engine do in which of their source files, in words for somebody who has only frames?"""
+"""What do the libraries under an engine do in which of their source files, and what do they wait for there?"""
 
 from __future__ import annotations
 
 import re
 
 from orchestrator.engines.log_grammar import Doing
+from orchestrator.engines.waits import Wait
 
 LIBRARIES = tuple(
     Doing(re.compile(frame), words)
@@ -25,3 +26,31 @@ LIBRARIES = tuple(
         (r"/multiprocessing/.*:(?:_launch|start|Popen)", "starting a process"),
     )
 )  # fmt: skip
+WAITS: tuple[tuple[Wait, str], ...] = (
+    (
+        "rendezvous",
+        r"torch/distributed/(?:rendezvous|elastic)|init_process_group$|_store_based_barrier$|_create_c10d_store$",
+    ),
+    (
+        "collective",
+        r"torch/distributed/\S{0,200} (?:all_\w+|broadcast\w*|barrier|monitored_barrier|reduce\w*|gather\w*|scatter\w*|send\w*|recv\w*|batch_\w+|wait)$"
+        r"|nccl\S{0,80} nccl\w+$|\bnccl(?:All|Group|Comm|Send|Recv|Broadcast|Reduce)\w*$|libnccl",
+    ),
+    (
+        "kernel",
+        r"torch/cuda/(?:__init__|streams|graphs)\.py (?:synchronize|replay|wait)$|(?:cuda\w*Synchronize|cuStreamSynchronize)\w*$",
+    ),
+    ("lock", r"filelock/|/file_baton\.py|fcntl|\bflock$"),
+    (
+        "compile",
+        r"torch/_(?:inductor|dynamo|functorch)/|torch/utils/(?:cpp_extension|_triton)|triton/(?:compiler|runtime|backends)/|/ninja/"
+        r"|deep_gemm/|/tilelang/|/cutlass/|tvm/",
+    ),
+    ("hub", r"huggingface_hub/|hf_xet|modelscope/"),
+    (
+        "file",
+        r"safetensors/|torch/serialization|/mmap|fastsafetensors|runai_model_streamer|/gguf/|tensorizer/",
+    ),
+    ("import", r"importlib"),
+)
+"""What a frame of a process that stands still shows that it waits for, by "FILE FUNCTION"; the first that fits."""

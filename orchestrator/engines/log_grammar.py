@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
 
+from orchestrator.engines.waits import Wait
+
 
 class Head(NamedTuple):
     """What stands before the message of a record: None where the line does not say.
@@ -182,6 +184,21 @@ class Pulse:
 
 
 @dataclass(frozen=True)
+class Dumps:
+    """How stacks of the engine's processes are dumped, besides what Python and py-spy print by themselves.
+
+    `begins` (group `why`) is the heading of one process's dump; what has `stalled` in that group was dumped since the process
+    stood still. `named` (groups name, pid) finds in a file's path whose dump it holds. `places` are what frames of the engine's
+    own show, by expressions for "FILE FUNCTION"; they go before what is known of every engine.
+    """
+
+    begins: re.Pattern[str] | None = None
+    stalled: str | None = None
+    named: re.Pattern[str] | None = None
+    places: tuple[tuple[Wait, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class BackendRefusal:
     """What the engine's choice of an attention backend, or of a kernel for a `layer` of another kind, refused: `config` as it
     printed it (values are text: "True", "fp8_e4m3"), the reasons of each that it tried, and the one that was forced, if any."""
@@ -216,6 +233,7 @@ class LogGrammar:
     start: Start
     failures: Failures
     pulse: Pulse
+    dumps: Dumps = Dumps()
     refusal: Callable[[str], BackendRefusal | None] = lambda _text: None
     least_change: Callable[[BackendRefusal, Mapping[str, str] | None], LeastChange | None] = (
         lambda _refusal, _arguments: None

@@ -31,7 +31,7 @@ from orchestrator.patches.patch import Patch
 
 _JUDGES = (
     "base/consents.py",
-    "engines/command_line.py", "engines/rules.py",
+    "engines/command_line.py", "engines/rules.py", "engines/waits.py",
     "engines/registry.py", "on_host/checkpoint/configs.py",
     "on_host/secrets/names.py", "patches/action.py", "patches/editable.py", "patches/ends.py", "patches/form.py",
     "patches/formula.py", "patches/letters.py", "patches/literals.py", "patches/match.py", "patches/openings.py", "patches/patch.py",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from orchestrator.engines import registry
+from orchestrator.engines.waits import Wait
 from orchestrator.patches.versions import OfEngines
 from orchestrator.patches.wanted import (
     Confidence,
@@ -29,6 +30,13 @@ def _phases(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     for name in value:
         if name not in phases:
             raise ValueError(f"{name!r} is no phase; allowed: {', '.join(phases)}")
+    return value
+
+
+def _waits(value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+    for name in () if checked(info) else value:
+        if name not in get_args(Wait):
+            raise ValueError(f"{name!r} is nothing that a stack shows; allowed: {', '.join(get_args(Wait))}")
     return value
 
 
@@ -62,7 +70,8 @@ class Match(OfEngines):
     launch, no `not_log` is. `phase` are the phases in which it fails.
 
     `during` is left out for failures that end a launch; "request" is for one that leaves the server running though
-    no completion can succeed, "hang" for a launch that stands still, whose last line is what the rest is judged on.
+    no completion can succeed, "hang" for a launch that stands still, whose last line is what the rest is judged on. `stack` is
+    what the process does that keeps it, where stacks were dumped; that counts for more than any line.
     """
 
     exception: str | None = None
@@ -85,6 +94,7 @@ class Match(OfEngines):
     log: LinePatterns = ()
     not_log: LinePatterns = ()
     phase: Annotated[Words, AfterValidator(_phases)] = ()
+    stack: Annotated[Words, AfterValidator(_waits)] = ()
     during: Literal["start", "request", "hang"] = "start"
     confidence: Confidence = "certain"
 
@@ -92,7 +102,7 @@ class Match(OfEngines):
     def _says_something(self) -> Match:
         asks = self.text or self.pattern or self.reasons or self.exception or self.line
         asks = asks or self.because_of or self.refused_in
-        if not asks and not (self.during == "hang" and (self.phase or self.log)):
+        if not asks and not (self.during == "hang" and (self.phase or self.log or self.stack)):
             raise ValueError(
                 "recognises nothing by itself; allowed: at least one of exception, text, pattern, reasons, line, because_of, refused_in"
             )

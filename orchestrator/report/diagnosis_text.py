@@ -20,6 +20,7 @@ HEADLINES = {
     "hang": ("hangs", "silent for longer than this phase takes"),
 }
 MISSING = "this log does not say why"
+BY_STACKS = "its processes stand still, as their stacks show"
 
 
 def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
@@ -28,12 +29,14 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
     verdict, words = HEADLINES[diagnosis.verdict]
     missing = diagnosis.root_cause is not None and diagnosis.root_cause.missing
     words = MISSING if missing and diagnosis.finding is None else words
+    by_stack = diagnosis.root_cause is not None and diagnosis.root_cause.by_stack
+    words = BY_STACKS if by_stack else words
     out = _entry(verdict, words, role="bad" if diagnosis.verdict in FAILED else "good")
     if diagnosis.root_cause:
         where = ", ".join(filter(None, [diagnosis.root_cause.process, f"{file}:{diagnosis.root_cause.line}"]))
         same = f", same in {len(diagnosis.folded.processes)} more" if diagnosis.folded.processes else ""
         out += _entry(
-            "last words" if diagnosis.verdict == "hang" else "root cause",
+            "kept by" if by_stack else "last words" if diagnosis.verdict == "hang" else "root cause",
             condensed(diagnosis.root_cause.text),
             limit=8,
             role="bad",
@@ -53,7 +56,8 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
         out += _entry("cost", cost) if cost else []
         for advice in diagnosis.remedy.advice:
             out += _advice(advice)
-    shown_already = diagnosis.root_cause.line if diagnosis.root_cause else None
+    # stacks from files of their own have no line in the log
+    shown_already = diagnosis.root_cause.line if diagnosis.root_cause and not by_stack else None
     if diagnosis.folded.lines:
         out += _entry("folded", f"{diagnosis.folded.lines} lines only repeat it or follow from it")
     for evidence in diagnosis.evidence:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from orchestrator.engines.log_grammar import BackendRefusal, LeastChange, LogGrammar
 from orchestrator.engines.vllm.log import kernel_list, least_change, selector
 from orchestrator.engines.vllm.log.clients import CLIENTS
+from orchestrator.engines.vllm.log.dumps import DUMPS
 from orchestrator.engines.vllm.log.failures import FAILURES
 from orchestrator.engines.vllm.log.processes import PROCESSES
 from orchestrator.engines.vllm.log.pulse import PULSE
@@ -31,6 +32,7 @@ GRAMMAR = LogGrammar(
     START,
     FAILURES,
     PULSE,
+    DUMPS,
     refusal=_refusal,
     least_change=_least_change,
     mendable=(*least_change.MENDABLE, *kernel_list.MENDABLE),
