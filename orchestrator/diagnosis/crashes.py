@@ -16,6 +16,8 @@ _CRASH = re.compile(
     # the C library's own words: assert() and a heap that was overwritten
     r"|: Assertion `.{1,400}' failed\.$|^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |corrupted (?:size|double))"
     r"|^\*\*\* stack smashing detected \*\*\*"
+    # ROCm's, which ends the process whose kernel it was
+    r"|^(?:Memory access fault|HW Exception) by GPU node|aborting with error : HSA_STATUS_ERROR"
     r"|^(?:ERROR: {1,9})?\[Errno \d{1,6}\] error while attempting to bind on address|^nvidia-container-cli: |Watchdog caught collective operation timeout"
 )
 _DIED = re.compile(
@@ -23,7 +25,7 @@ _DIED = re.compile(
 )
 _HINTS = (
     "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "Failed: Cuda", "not found", "rror",
-    "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
+    "GPU node", "HSA_STATUS_ERROR", "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
 )  # fmt: skip
 """One of these is in every line that one of the expressions fits."""
 
