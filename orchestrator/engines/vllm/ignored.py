@@ -29,7 +29,7 @@ def _doubtful(options: Options, version: str) -> Iterator[str]:
         text = str(options.value(name))
         known = values.get(text)
         if known and all(within(known["in"], release) for release in releases().beside(version)):
-            yield f"--{name} {text}: {known['why']} (vLLM {spoken(known['in'])})"
+            yield f"--{name} {text}: {known['why']} (vLLM {spoken(known['in'], str(releases().newest))})"
 
 
 def _unread(name: str, version: str) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _unread(name: str, version: str) -> Iterator[str]:
     if ranges:
         instead = known["instead"].get(name)
         more = f"; {instead}" if instead else ""
-        yield f"vLLM {version} does not read {name}, only {spoken(ranges)} did{more}"
+        yield f"vLLM {version} does not read {name}, only {spoken(ranges, str(releases().newest))} did{more}"
         return
     import difflib  # few plans come here
 
@@ -53,7 +53,7 @@ def _unread(name: str, version: str) -> Iterator[str]:
         yield f"vLLM {version} reads no variable {name}; did you mean {' or '.join(near)}?"
         return
     gone = difflib.get_close_matches(name, read, n=1, cutoff=0.8)
-    meant = f"; {gone[0]} was one in {spoken(read[gone[0]])}" if gone else ""
+    meant = f"; {gone[0]} was one in {spoken(read[gone[0]], str(releases().newest))}" if gone else ""
     yield f"vLLM {version} reads no variable {name}{meant}"
 
 

@@ -105,7 +105,7 @@ def _value(
         return Objection("option_value", sentence, name, _bare(spelled, value))
     near = _near(text_of(value), listed)
     since = choice_ranges(spelled.option).get(text_of(value))
-    there = f" ({value} is in {spoken(since)})" if since else ""
+    there = f" ({value} is in {spoken(since, str(releases().newest))})" if since else ""
     few = listed if len(listed) <= _MOST else near or listed[:_MOST]
     values = ", ".join(few)
     rest = "" if few is listed else f" and others, {len(listed)} in all"

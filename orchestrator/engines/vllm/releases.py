@@ -61,10 +61,16 @@ def first(ranges: str) -> str:
     return ranges.partition("..")[0]
 
 
-def spoken(ranges: str) -> str:
-    """ "0.10.0 to 0.16.0 and 0.33.0"."""
+def spoken(ranges: str, newest: str) -> str:
+    """ "0.10.0 to 0.16.0 and 0.33.0"; a range up to the `newest` release that is known is open: "0.14.0 and newer"."""
     parts = (part.strip().split("..") for part in ranges.split(";"))
-    return " and ".join(start if start == end else f"{start} to {end}" for start, end in parts)
+    return " and ".join(_range(start, end, newest) for start, end in parts)
+
+
+def _range(start: str, end: str, newest: str) -> str:
+    if end == newest:
+        return f"{start} and newer" if start != end else start
+    return start if start == end else f"{start} to {end}"
 
 
 @functools.cache

@@ -94,9 +94,11 @@ def test_its_failure_is_read_to_the_root(second: Case) -> None:
     second.content["environment"] = {"HF_ENDPOINT": second.hub.endpoint, "SECOND_FAULT": "memory"}
     second.write()
     left = second.deploy("PLAYBOOK", "--json")
-    assert left.code == 7, left.out + left.err
+    assert left.code == 6, left.out + left.err
     (finding,) = left.of("finding")
     root = finding["diagnosis"]["root_cause"]
     assert "Not enough memory. Please try to increase --mem-fraction-static" in root["text"]
     assert (root["process"], root["exception"]) == ("TP0", "RuntimeError")
+    assert finding["diagnosis"]["finding"]["patch"] == "engine-refused"  # no patch is this engine's
+    assert "Please try to increase --mem-fraction-static" in finding["diagnosis"]["remedy"]["advice"][0]
     assert [record["result"] for record in second.journal() if record["action"] == "outcome"] == ["failed"]
