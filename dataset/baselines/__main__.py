@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ README = HOME / "README.md"
 BEGIN, END = "<!-- written by python -m dataset.baselines -->", "<!-- end -->"
 COLUMNS = {"verdict": "verdict", "root_cause": "root cause", "category": "category", "remedy": "remedy"}
 HEAD = ["method", "cases", *COLUMNS.values(), "harmful", "false alarm", "missed"]
+METHODS = (*excerpts.METHODS, *packaged.METHODS, *learned.METHODS)
 OWN = "`deploy diagnose`"
 Answers = dict[str, Mapping[str, Any]]
 
@@ -64,16 +65,35 @@ def _rate(tally: Mapping[str, Any]) -> str:
     return f"{100 * times / of:.0f} % ({times} of {of})" if of else "-"
 
 
-def table(asked: Sequence[Case], of_method: Callable[[Method], Answers], own: Answers) -> str:
-    rows = [
-        row(method.name, asked, of_method(method), method.tells)
-        for method in (*excerpts.METHODS, *packaged.METHODS, *learned.METHODS)
-    ]
-    unseen = [case for case in asked if case.id in score.split("sight/unseen")]
+def table(asked: Sequence[Case], answers: Mapping[str, Answers], own: Answers) -> str:
+    """`answers`: of every method, by its name; of more cases, maybe, than are asked for."""
+    rows = [row(method.name, asked, answers[method.name], method.tells) for method in METHODS]
     rows.append(row(OWN, asked, own, tuple(COLUMNS)))
-    if unseen:
-        rows.append(row(f"{OWN}, of cases unseen by its authors", unseen, own, tuple(COLUMNS)))
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (HEAD, ["---"] * len(HEAD), *rows))
+
+
+def measured(command: str) -> str:
+    """The tables, `deploy` being run by the command."""
+    every = {case.id: case for case in score.cases()}
+    with ThreadPoolExecutor() as pool:
+        own = dict(pool.map(lambda case: (case.id, score.asked_of(command, case, 120.0)), every.values()))
+    other = list(catalogue.examples())
+    timely = {method.name: by_time(method, every, other) for method in METHODS}
+    grounded = {method.name: by_ground(method, every) for method in METHODS}
+    test, unseen = ([every[i] for i in score.split(name)] for name in ("time/test", "sight/unseen"))
+    texts = [
+        f"Measured on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, `deploy` as of commit {_commit()}.",
+        f"By time: on the {len(test)} cases of `time/test`.",
+        table(test, timely, own),
+        f"By ground: on all {len(every)} cases, each by what was learned of the other grounds.",
+        table(list(every.values()), grounded, own),
+    ]
+    if unseen:
+        texts += [
+            f"The same, on the {len(unseen)} cases of `sight/unseen` alone.",
+            table(unseen, grounded, own),
+        ]
+    return "\n\n".join(texts)
 
 
 def main() -> None:
@@ -83,23 +103,7 @@ def main() -> None:
     parser.add_argument(
         "--deploy", default="deploy diagnose {log} --json {context}", help="how deploy is run"
     )
-    given = parser.parse_args()
-    every = {case.id: case for case in score.cases()}
-    with ThreadPoolExecutor() as pool:
-        own = dict(
-            pool.map(lambda case: (case.id, score.asked_of(given.deploy, case, 120.0)), every.values())
-        )
-    other = list(catalogue.examples())
-    test = [every[i] for i in score.split("time/test")]
-    text = "\n\n".join(
-        [
-            f"Measured on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, `deploy` as of commit {_commit()}.",
-            f"By time: on the {len(test)} cases of `time/test`.",
-            table(test, lambda method: by_time(method, every, other), own),
-            f"By ground: on all {len(every)} cases, each by what was learned of the other grounds.",
-            table(list(every.values()), lambda method: by_ground(method, every), own),
-        ]
-    )
+    text = measured(parser.parse_args().deploy)
     _write(README, text)
     print(text)
 
