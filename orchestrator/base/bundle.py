@@ -13,6 +13,7 @@ import tarfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.base.errors import UsageError
@@ -29,9 +30,15 @@ def folder() -> Path:
 
 
 def write(
-    name: str, log: Iterable[bytes], documents: Mapping[str, Any], *, log_name: str, into: Path | None = None
+    name: str,
+    log: Iterable[bytes],
+    documents: Mapping[str, Any],
+    *,
+    log_name: str,
+    files: Mapping[str, str] = MappingProxyType({}),
+    into: Path | None = None,
 ) -> Path:
-    """Write NAME-TIME.tar.gz (0600) with the log as `log_name` and one JSON file a document; gives its path.
+    """Write NAME-TIME.tar.gz (0600) with the log as `log_name`, `files` of text and one JSON file a document; gives its path.
 
     Raises UsageError("bundle_not_written"), and leaves no half of one.
     """
@@ -44,6 +51,9 @@ def write(
         try:
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
                 _add(bundle, f"{safe}/{log_name}", b"".join(redact_lines(log)))
+                for title, text in files.items():
+                    lines = text.encode().splitlines(keepends=True)
+                    _add(bundle, f"{safe}/{Path(title).name}", b"".join(redact_lines(lines)))
                 _fill(bundle, safe, documents)
         except BaseException:
             path.unlink(missing_ok=True)

@@ -196,11 +196,11 @@ def _frame(text: str) -> Frame | None:
     return Frame(match["place"], int(match["at"] or 0), match["name"])
 
 
-def of_files(contents: Iterable[tuple[str, bytes]], dumps: Dumps) -> tuple[Stack, ...]:
+def of_files(contents: Iterable[tuple[str, str]], dumps: Dumps) -> tuple[Stack, ...]:
     """The stacks in files of dumps, given with their names."""
     stacks = Stacks(dumps)
     for name, content in contents:
-        texts = [f"==> {name} <==", *content.decode("utf-8", "replace").split("\n")]
+        texts = [f"==> {name} <==", *content.split("\n")]
         for text in texts:
             stacks.feed(Line(0, None, None, None, None, None, text.rstrip()))
     return tuple(replace(stack, line=0, last=0) for stack in stacks.read)

@@ -79,6 +79,18 @@ class Adaptation:
 
 
 @dataclass(frozen=True)
+class Addition:
+    """An option that nobody asked for, and why it is launched all the same."""
+
+    option: str
+    """As it is typed, with its value."""
+    reason: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"option": self.option, "reason": self.reason}
+
+
+@dataclass(frozen=True)
 class Objection:
     """An option for which this version of the engine would end at once; `known` leads to the command to type."""
 
@@ -135,6 +147,7 @@ class Options(ABC):
     """Names that must not reach the engine even where the host's own environment sets them."""
     adaptations: tuple[Adaptation, ...] = ()
     """In what it differs from what was asked for, so that this version takes it."""
+    additions: tuple[Addition, ...] = ()
 
     @property
     @abstractmethod
@@ -162,6 +175,10 @@ class Options(ABC):
 
     def for_version(self, version: str) -> Self:
         """The same as this version of the engine spells it, with a note of each difference (`adaptations`)."""
+        return self
+
+    def leaving_stacks(self, version: str) -> Self:
+        """The same where this version can dump the stacks of a process that gets stuck: into the launch's own folder."""
         return self
 
     def objections(self, version: str) -> tuple[Objection, ...]:

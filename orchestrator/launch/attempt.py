@@ -13,7 +13,7 @@ from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused,
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.job import Job
-from orchestrator.launch import vigil
+from orchestrator.launch import dumps, vigil
 from orchestrator.launch.ended import Judged, judge, named, open_to_doubt
 from orchestrator.launch.failure import Failure, how_it_ended
 from orchestrator.launch.following_end import FollowingEnd
@@ -26,6 +26,7 @@ from orchestrator.playbook.endpoint import api_key
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
 from orchestrator.programs.journal import OutcomeRecord
+from orchestrator.programs.stacks import DumpFile
 from orchestrator.programs.watch import FollowLaunch
 from orchestrator.survey.journal import usual_seconds
 
@@ -62,6 +63,7 @@ class Attempt:
         self._live = live
         self._shown = Progress(live, past, served=under_way.served)
         self._proven = False
+        self._dumps: tuple[DumpFile, ...] = ()
         self.context: int | None = None
         """Tokens of one request, as the server told with its last completion, or fewer where its log knows better."""
 
@@ -224,7 +226,21 @@ class Attempt:
             served=self._shown.serves,
         )
         patches = self._job.wishes.patches
-        return diagnose_log(self._watch.log_lines(), grammar=self._grammar, known=known, patches=patches)
+        self._dumps = self._dumped(end)
+        return diagnose_log(
+            self._watch.log_lines(),
+            grammar=self._grammar,
+            known=known,
+            patches=patches,
+            dumped=dumps.stacks(self._dumps, self._job),
+        )
+
+    def _dumped(self, end: FollowingEnd) -> tuple[DumpFile, ...]:
+        """The stacks of one that stands still. Whoever does not answer to the first completion has had no time to leave some
+        since: what is there is of its start."""
+        if not end.lives or (end.answer is not None and not (end.asked and end.answer.late)):
+            return ()
+        return dumps.left(self._job, self._under_way.launch, served=end.answer is not None)
 
     def _failure(self, end: FollowingEnd) -> Failure:
         """What became of it, on record."""
@@ -253,7 +269,7 @@ class Attempt:
         if finding is not None:
             return failure
         try:
-            path = packed(self._job, plan, failure, self._watch.log_lines())
+            path = packed(self._job, plan, failure, self._watch.log_lines(), self._dumps)
         except UsageError as error:  # what failed is to be told all the same
             self._job.report.emit("warning", error.message)
             return failure

@@ -104,6 +104,7 @@ class Reading:
         What the host knows (versions, cards, the command, how long the log has been silent) goes into it.
         """
         from orchestrator.diagnosis.engine import diagnose_log
+        from orchestrator.launch import dumps
         from orchestrator.launch.ended import of_its_own
 
         survey = self.survey()
@@ -117,6 +118,8 @@ class Reading:
             ended=not observed.alive and of_its_own(observed.exit_code),
             served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
         )
+        stands = observed.launch if observed.alive and not known.served else None
+        files = dumps.left(self.job, stands) if stands is not None else ()
         stream = self.job.host.stream(["tail", "-c", "+1", "--", log.path])
         try:
             diagnosis = diagnose_log(
@@ -124,6 +127,7 @@ class Reading:
                 grammar=self.job.playbook.kind.log,
                 known=known,
                 patches=self.job.wishes.patches,
+                dumped=dumps.stacks(files, self.job),
             )
         finally:
             stream.close()

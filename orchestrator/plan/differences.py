@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.engines.command_line import arguments_of
+from orchestrator.on_host.kinds.kind import HERE
 from orchestrator.patches.patch import Patch
 from orchestrator.plan.change import Change, Why, work_out
 from orchestrator.plan.plan import Plan
@@ -32,7 +33,12 @@ def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
     then, now = arguments_of(tuple((command or {}).get("argv") or ())), plan.options.texts
     if not then:
         return ()
-    names = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    # what nobody asked for, an earlier release of this tool may not have added
+    names = [
+        name
+        for name in {**then, **now}
+        if then.get(name) != now.get(name) and HERE not in (then.get(name), now.get(name))
+    ]
     shown = [(name.replace("_", "-"), then.get(name, "not set"), now.get(name, "not set")) for name in names]
     return tuple(f"--{name} is {before}, asked is {after}" for name, before, after in shown)
 

@@ -152,6 +152,7 @@ class Plan:
             ],
             "defaults": [default.as_json() for default in self.defaults],
             "adaptations": [adaptation.as_json() for adaptation in self.options.adaptations],
+            "additions": [addition.as_json() for addition in self.options.additions],
             "environment": [variable.as_json() for variable in self.environment],
             "collective": None if self.measured is None else self.measured.as_json(),
             "predictions": [
@@ -197,7 +198,7 @@ def make_plan(
         playbook, survey, version, wanted, standing, fp8_fails=fp8_fails
     )
     if version:  # what the changes set, too
-        options = options.for_version(version)
+        options = options.for_version(version).leaving_stacks(version)
     short = _shortage(playbook, survey, version, options, changes, goal)
     forbids = short is not None and _forbids(short, survey, options)
     shared = short if forbids and beside.shares(short, (*playbook.consents, *wishes.consents)) else None

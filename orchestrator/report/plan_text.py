@@ -42,6 +42,8 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         lines += wrap("  defaults   ", "; ".join(default.sentence for default in plan.defaults))
     for note in plan.options.adaptations:
         lines += wrap("  renamed    " if note.instead else "  left out   ", note.sentence)
+    for addition in plan.options.additions:
+        lines += wrap("  added      ", f"{addition.option}   {addition.reason}")
     lines += _environment(plan.environment)
     if plan.measured is not None:
         lines += wrap("  measured   ", f"{str(plan.measured.at)[:10]}, {plan.measured.sentence}")

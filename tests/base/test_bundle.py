@@ -20,11 +20,12 @@ def test_a_bundle_holds_the_log_and_the_documents_and_is_private(tmp_path: Path)
         {"plan": {"x": 1}},
         into=tmp_path,
         log_name="vllm.log",
+        files={"STACK.log": "c\nd hf_0123456789\n"},
     )
     assert path.stat().st_mode & 0o777 == 0o600
     with tarfile.open(path) as opened:
         content = {Path(m.name).name: opened.extractfile(m).read() for m in opened}  # type: ignore[union-attr]
-    assert content == {"vllm.log": b"a\nb ***\n", "plan.json": b'{\n "x": 1\n}'}
+    assert content == {"vllm.log": b"a\nb ***\n", "STACK.log": b"c\nd ***\n", "plan.json": b'{\n "x": 1\n}'}
 
 
 def test_no_file_and_no_link_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ HEALTH = 'INFO:     10.0.0.7:1 - "GET /health HTTP/1.1" 200 OK\n'
 
 def dumped(why: str = "feed timeout") -> tuple[Stack, ...]:
     heading = f">>> Call stack dump #1 at Sat Nov 28 10:07:10 2026 due to {why}\n\n"
-    return of_files([("VLLM_STACK_DUMP_for_worker_0_300.log", (heading + MAIN).encode())], DUMPS)
+    return of_files([("VLLM_STACK_DUMP_for_worker_0_300.log", heading + MAIN)], DUMPS)
 
 
 def judged(log: str, stacks: tuple[Stack, ...] = (), idle: float | None = None) -> Diagnosis:

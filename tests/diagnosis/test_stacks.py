@@ -68,13 +68,13 @@ def test_py_spy_names_the_process_and_frames_that_are_no_pythons() -> None:
 def test_a_file_of_the_watchdog_says_whose_it_is_and_its_last_dump_counts() -> None:
     name = "VLLM_STACK_DUMP_for_worker_0_300.log"
     earlier = dump(1) + MAIN.replace("all_reduce", "broadcast")
-    (stack,) = of_files([(name, (earlier + dump(2) + OTHER + "\n" + MAIN).encode())], DUMPS)
+    (stack,) = of_files([(name, (earlier + dump(2) + OTHER + "\n" + MAIN))], DUMPS)
     assert (stack.process, stack.pid, stack.line, stack.why) == ("worker_0", 300, 0, "feed timeout")
     assert stack.frames[0] == ALL_REDUCE
 
 
 def test_what_was_dumped_because_it_was_told_to_stop_is_no_stand() -> None:
-    files = [(f"VLLM_STACK_DUMP_for_worker_{rank}_1.log", (dump(1, why) + MAIN).encode()) for rank, why in enumerate(("SIGTERM", "feed timeout"))]  # fmt: skip
+    files = [(f"VLLM_STACK_DUMP_for_worker_{rank}_1.log", dump(1, why) + MAIN) for rank, why in enumerate(("SIGTERM", "feed timeout"))]  # fmt: skip
     assert [stack.process for stack in stuck(of_files(files, DUMPS), DUMPS)] == ["worker_1"]
 
 

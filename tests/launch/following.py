@@ -33,7 +33,7 @@ class Following(Answering):
     """A host with a log and a `watch` program; answers other programs as `Answering` does."""
 
     def __init__(self, **answers: Any) -> None:
-        super().__init__(**answers)
+        super().__init__(**{"stacks": {"files": []}, **answers})
         self.states, self.log = Feed(), Feed()
 
     def stream_script(self, module: str, request: Mapping[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from orchestrator.base.errors import BudgetSpent, PreflightRefused
 from orchestrator.launch import attempt, vigil
 from orchestrator.launch.attempt import Attempt
-from orchestrator.launch.progress import Past
+from orchestrator.launch.progress import Past, Progress
 from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
@@ -54,6 +55,16 @@ MISMATCH = (
     b"(APIServer pid=800) ERROR 02-20 21:35:07 [x.py:1]     raise\n"
     b"(APIServer pid=800) ERROR 02-20 21:35:07 [x.py:1] LedgerTornError: page 4 is torn\n"
 )
+
+
+DUMP = "VLLM_STACK_DUMP_for_worker_0_7.log"
+STACK = """
+>>> Call stack dump #1 at Sat Nov 28 10:07:10 2026 due to feed timeout
+
+Thread 0x00007f14ee89c740 (most recent call first):
+  File "/opt/torch/distributed/distributed_c10d.py", line 2810 in all_reduce
+  File "<string>", line 1 in <module>
+"""
 
 
 def exited(status: int | None, log: bytes = b"") -> dict[str, Any]:
@@ -179,6 +190,24 @@ def test_one_that_is_not_ready_in_time_is_on_record_as_a_hang(monkeypatch: pytes
         failure = launch.until_ready()
     assert failure is not None and failure.seen.state == "late"
     assert (host.recorded[0]["result"], host.recorded[0]["cause"]) == ("hang", "not healthy in time")
+
+
+def test_one_that_stands_still_is_told_by_the_stacks_that_it_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Serving()
+    host.answers["stacks"] = {"files": [{"name": DUMP, "age_seconds": 900.0, "text": STACK}]}
+    the_attempt = following(host)
+    monkeypatch.setattr(type(the_attempt._job), "ready_seconds", 0.01)
+    monkeypatch.setattr(Progress, "idle_seconds", 9000.0)
+    with the_attempt as launch:
+        failure = launch.until_ready()
+    assert failure is not None
+    assert failure.cause.startswith("worker_0 (pid 7) waits in a collective of the ranks: all_reduce in")
+    with tarfile.open(str(failure.bundle)) as packed:
+        assert DUMP in {Path(name).name for name in packed.getnames()}
+    assert (
+        "stacks",
+        {"instance": "kimi-k2.5", "launch": 3, "names": DUMP.replace("worker_0_7", "*")},
+    ) in host.asked
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.engines.vllm.parsers import parsers
+from orchestrator.engines.vllm.watchdog import DUMPS
 from orchestrator.facts.source import Package
 
 if TYPE_CHECKING:
@@ -65,5 +66,6 @@ ENGINE = Engine(
     ),
     fits_context=_fits_context,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
+    dumps=DUMPS,
     distribution=DISTRIBUTION,
 )

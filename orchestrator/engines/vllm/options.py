@@ -17,6 +17,7 @@ from orchestrator.engines.vllm.defaults import moved
 from orchestrator.engines.vllm.ignored import ignored
 from orchestrator.engines.vllm.kv_cache import keeps_fp8
 from orchestrator.engines.vllm.objections import objections
+from orchestrator.engines.vllm.watchdog import leaving_stacks
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -51,6 +52,9 @@ class VllmOptions(ModuleOptions):
 
     def for_version(self, version: str) -> Self:
         return adapted(self, version)
+
+    def leaving_stacks(self, version: str) -> Self:
+        return leaving_stacks(self, version)
 
     def objections(self, version: str) -> tuple[Objection, ...]:
         judged = objections(self.given, version)

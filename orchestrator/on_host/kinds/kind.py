@@ -18,6 +18,9 @@ from orchestrator.on_host.processes import in_use, procs
 from orchestrator.on_host.state import sightings
 from orchestrator.on_host.state.state import read_json
 
+HERE = "{launch}"
+"""An item of a command that stands for the launch's own folder: nobody knows its number before."""
+
 
 @dataclass(frozen=True)
 class EngineCommand:

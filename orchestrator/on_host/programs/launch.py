@@ -10,7 +10,7 @@ from typing import Any
 
 from orchestrator.on_host.footprint import Footprint
 from orchestrator.on_host.kinds import launches, registry
-from orchestrator.on_host.kinds.kind import EngineCommand, Kind
+from orchestrator.on_host.kinds.kind import HERE, EngineCommand, Kind
 from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches, shared_memory
@@ -30,7 +30,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start the engine; returns at once: {launch, pid, log, started_at}.
 
     request: instance, playbook (whose name goes on record), kind (how it is started and held, a name of `on_host/kinds/`), launch_id
-    (unique text without blanks), argv, environment {name: value}, secrets {name: value} (reach the engine's environment,
+    (unique text without blanks), argv (`HERE` in it becomes the launch's folder, but on record), environment {name: value}, secrets {name: value} (reach the engine's environment,
     are written nowhere), unset [names that it must not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT
     leads), gpu_at_most_mib ({uuid: MiB} that may be in use on a GPU before the start), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an
     engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises
@@ -65,7 +65,8 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     record = {"kind": kind.name, "marker": marker, "log": str(log), **before}
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(state, {"action": "launch", "launch": number, "playbook": request.get("playbook"), **started})
-    command = EngineCommand(tuple(request["argv"]), environment.inherited, environment.own, folder)
+    argv = tuple(str(home) if item == HERE else item for item in request["argv"])
+    command = EngineCommand(argv, environment.inherited, environment.own, folder)
     record.update(kind.start(command, home, log), started_at=now())
     write_json(home / "process.json", record)
     return {"launch": number, **{name: record[name] for name in ("pid", "log", "started_at")}}

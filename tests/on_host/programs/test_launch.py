@@ -14,6 +14,7 @@ import pytest
 
 from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.kinds.kind import HERE
 from orchestrator.on_host.processes import gpu_memory, oom, procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import caches
@@ -24,7 +25,7 @@ from tests.waiting import eventually
 
 def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
     (shm / "psm_older").touch()
-    argv = stand_in(workers=1)
+    argv = [*stand_in(workers=1), HERE]
     one = deployments.launch(argv, environment={"A": 1}, note={"attempt": 2})
     command = read_json(one.folder / "command.json")
     assert one.marker.startswith("tiny-")
