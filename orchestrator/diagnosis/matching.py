@@ -76,7 +76,8 @@ def recognise(
                     _demands(match),
                     -distance,
                 )
-                ranked.append((worth, recognised))
+                noted = _noted(match, incident, launch)
+                ranked.append((worth, replace(recognised, groups={**noted, **recognised.groups})))
     general = {name for _, recognised in ranked for name in recognised.patch.instead_of}
     ranked = [pair for pair in ranked if pair[1].patch.id not in general]
     if not ranked:
@@ -157,6 +158,17 @@ def _around(match: Match, incident: Incident, launch: LaunchLog, known: Known) -
         and all(remarks.get(wanted) for wanted in match.log)
         and not any(remarks.get(unwanted) for unwanted in match.not_log)
     )
+
+
+def _noted(match: Match, incident: Incident, launch: LaunchLog) -> Mapping[str, str]:
+    """The named groups of what is found in the log, by the last line that fits up to the end of the failure."""
+    groups: dict[str, str] = {}
+    for wanted in match.log:
+        lines = launch.remarks.lines[wanted]
+        before = [line for line in lines if line.number <= incident.last_line]
+        if fitting := search(wanted, (before or lines)[-1].message):
+            groups.update(_named(fitting))
+    return groups
 
 
 def _judge(

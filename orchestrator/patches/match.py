@@ -67,7 +67,7 @@ class Match(OfEngines):
     (near above it, since the last milestone, of the same process or of nobody who is named) that it came of, though its own
     words may say otherwise: no patch counts then that knows the failure alone; without more it is a cause of failures that
     say nothing themselves. Each `log` is found in some line of the
-    launch, no `not_log` is. `phase` are the phases in which it fails.
+    launch (its named groups count like those of `pattern`), no `not_log` is. `phase` are the phases in which it fails.
 
     `during` is left out for failures that end a launch; "request" is for one that leaves the server running though
     no completion can succeed, "hang" for a launch that stands still, whose last line is what the rest is judged on. `stack` is

@@ -117,7 +117,9 @@ class Patch(Frozen):
             return self
         needed = {name for way in self.remedy for action in way.do for name in action.groups()}
         patterns = (
-            [each for match in self.match for each in (match.pattern, match.line) if each] if needed else []
+            [each for match in self.match for each in (match.pattern, match.line, *match.log) if each]
+            if needed
+            else []
         )
         named = {name for pattern in patterns for name in re.compile(pattern).groupindex}
         if needed - named:

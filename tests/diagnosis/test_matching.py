@@ -176,6 +176,16 @@ def test_groups_of_a_line_and_of_the_exception_fill_the_remedy() -> None:
     assert [action.value for action in diagnosis.remedy.actions] == ["9"]
 
 
+def test_groups_of_what_is_found_in_the_log_fill_the_remedy_by_the_line_nearest_before_the_end() -> None:
+    match = {"text": "no room", "log": r"room for (?P<room>\d{1,9}) blocks is there"}
+    values = {"kind": "flag", "name": "--num-gpu-blocks-override", "op": "set", "value": "{room}"}
+    remark = "(Worker_TP0 pid=7) INFO 02-20 21:35:30 [a.py:7] room for {} blocks is there\n"
+    log = remark.format(5) + remark.format(9) + BAD + remark.format(2)
+    diagnosis = found(log, patch("mine", match, remedy=[values]))
+    assert diagnosis.remedy is not None
+    assert [action.value for action in diagnosis.remedy.actions] == ["9"]
+
+
 CHAIN = (
     "Traceback (most recent call last):\n"
     '  File "/x/vllm/a.py", line 3, in f\n'
