@@ -52,7 +52,7 @@ _CARRIER = re.compile(
     r"""(?:
       (?P<docker>(?:[a-z0-9][a-z0-9.-]*\ )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)\ (?:std(?:out|err)\ [FP]\ )?)
                                                                      # docker logs -t, Kubernetes, stern
-    | (?P<journal>(?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ [\w@.:/-]+\[\d+\]:\ ?)   # journald, syslog
+    | (?P<journal>(?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?[^\s\[]\S*\ [\w@.:/-]+\[\d+\]:\ ?)   # journald, syslog
     | (?P<kernel>(?:[A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ )?\S+\ kernel:\ (?:\[\ *\d+\.\d+\]\ )?)
     | (?P<dmesg>\[(?:\ *\d+\.\d{6}|[A-Z][a-z]{2}\ [A-Z][a-z]{2}\ [\ \d]\d\ \d\d:\d\d:\d\d\ \d{4})\]\ )
     | (?P<pod>\[pod/[^\]\s]+\]\ ?)                                     # kubectl logs --prefix

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
 from orchestrator.engines.log_grammar import ProcessNames
+from orchestrator.patches.literals import search
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.wanted import Confidence
-from orchestrator.programs.ended import End
+from orchestrator.programs.ended import End, Reported
 
 OUT_OF_MEMORY = "host-out-of-memory"
 LIMIT_REACHED = "memory-limit-reached"
@@ -82,6 +83,8 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
         return _by_the_kernel(diagnosis, known, ours[first.pid], patches, limited=limited)
     if _explained(diagnosis) and not guessed:
         return Judged(diagnosis)
+    if fault := _fault(ended, ours):
+        return _by_a_fault(diagnosis, fault, ours, patches)
     if ended.oom_kills.group:
         limit = ended.oom_kills.limit
         known = f"the kernel killed {_processes(ended.oom_kills.group)} of the launch's control group for want of memory"
@@ -126,6 +129,31 @@ def _processes(count: int) -> str:
     return f"{count} process{'es' if count != 1 else ''}"
 
 
+def _fault(ended: End, ours: Mapping[int, str]) -> Reported | None:
+    """What the kernel says of a process of ours, else of a card that nobody is named of."""
+    own = [fault for fault in ended.faults if fault.pid in ours]
+    cards = [fault for fault in ended.faults if fault.pid is None]
+    return next(iter((*own, *cards)), None)
+
+
+def _by_a_fault(
+    diagnosis: Diagnosis, fault: Reported, ours: Mapping[int, str], patches: Sequence[Patch]
+) -> Judged:
+    """What ended it by the driver's or the processor's word; a patch that looks for such a line in a log knows it here too."""
+    known = f"the kernel's log: {fault.text}"
+    patch = next((patch for patch in patches if _knows(patch, fault.text)), None)
+    if patch is None:
+        return Judged(diagnosis, known)
+    # a card of which no pid is named may be another launch's
+    confidence: Confidence = "certain" if fault.pid is not None else "likely"
+    process = ours.get(fault.pid) if fault.pid is not None else None
+    return _with_cause(_with_finding(diagnosis, patches, confidence, patch.id), known, process)
+
+
+def _knows(patch: Patch, text: str) -> bool:
+    return any(match.line is not None and search(match.line, text) for match in patch.match)
+
+
 def _group(path: str) -> str:
     """A control group by the name of who made it, as people know it."""
     for made_by, words in _MAKERS:
@@ -139,9 +167,13 @@ def _by_the_kernel(
 ) -> Judged:
     """What the log has as the root cause only follows from the kill; `limited`: by the limit of a group."""
     diagnosed = _with_finding(diagnosis, patches, "certain", LIMIT_REACHED if limited else OUT_OF_MEMORY)
+    return _with_cause(diagnosed, known, process)
+
+
+def _with_cause(diagnosis: Diagnosis, known: str, process: str | None) -> Judged:
     line = diagnosis.root_cause.line if diagnosis.root_cause else _last_line(diagnosis)
     root = RootCause(text=known, line=line, process=process, exception=None)
-    return Judged(diagnosed.model_copy(update={"root_cause": root}), known)
+    return Judged(diagnosis.model_copy(update={"root_cause": root}), known)
 
 
 def _likely(diagnosis: Diagnosis, patches: Sequence[Patch]) -> Diagnosis:

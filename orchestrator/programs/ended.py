@@ -24,6 +24,13 @@ class Kill(NamedProcess):
     group: str | None = None
 
 
+class Reported(Value):
+    """A line of the kernel's log that a card or a program failed, and whose pid it names, if one."""
+
+    text: str
+    pid: int | None = None
+
+
 class End(Value):
     """Who was killed since the launch began."""
 
@@ -32,6 +39,8 @@ class End(Value):
     oom_kills: Kills = Kills()
     kernel: tuple[Kill, ...] | None = None
     """None where the kernel's log cannot be read."""
+    faults: tuple[Reported, ...] = ()
+    """What the driver and the processor reported since the launch began, the first first."""
 
 
 class Ended(Request[End]):

@@ -13,7 +13,7 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch.ended import LIMIT_REACHED, OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
-from orchestrator.programs.ended import End, Kill, Kills
+from orchestrator.programs.ended import End, Kill, Kills, Reported
 
 PATCHES = catalogue.load([shipped("patches")])
 HEAD = b"(APIServer pid=800) INFO 02-20 21:34:40 [utils.py:294] non-default args: {'model': 'm'}"
@@ -229,3 +229,38 @@ def test_a_group_that_reached_its_own_limit_is_another_matter_than_a_full_machin
     assert limited.diagnosis.finding and limited.diagnosis.finding.patch == LIMIT_REACHED
     assert limited.known.endswith("of the launch's control group for want of memory: it may use 64.0 GiB")
     assert full.diagnosis.finding and full.diagnosis.finding.patch == OUT_OF_MEMORY
+
+
+LOST = "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+SEGFAULT = (
+    "VLLM::Worker_TP[812]: segfault at 10 ip 00007f2c sp 00007ffd error 4 in libcuda.so.570[7f2c1c+98000]"
+)
+OURS_BY_PID = {812: "Worker_TP0"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "patch", "confidence"),
+    [
+        (Reported(text=LOST), "gpu-hardware", "likely"),  # of no pid: the card may be another's
+        (Reported(text=LOST.replace("79,", "79, pid=812,"), pid=812), "gpu-hardware", "certain"),
+        (Reported(text=SEGFAULT, pid=812), "native-crash", "certain"),
+    ],
+)
+def test_what_the_driver_and_the_processor_say_is_evidence(
+    fault: Reported, patch: str, confidence: str
+) -> None:
+    judged = judge(told(*WRAPPER), end(exit_code=1, faults=(fault,)), OURS_BY_PID, PATCHES)
+    assert judged.known == f"the kernel's log: {fault.text}"
+    finding, root = judged.diagnosis.finding, judged.diagnosis.root_cause
+    assert finding is not None and root is not None
+    assert (finding.patch, finding.confidence, root.text) == (patch, confidence, judged.known)
+
+
+def test_what_it_says_of_others_or_of_what_no_patch_knows_finds_nothing() -> None:
+    other = Reported(text=SEGFAULT.replace("812", "4711"), pid=4711)
+    assert judge(told(*WRAPPER), end(exit_code=1, faults=(other,)), OURS_BY_PID, PATCHES).known == ""
+    own = Reported(text="NVRM: Xid (PCI:0000:3b:00): 31, pid=812, MMU Reported", pid=812)
+    judged = judge(told(*WRAPPER), end(exit_code=1, faults=(own,)), OURS_BY_PID, PATCHES)
+    assert (judged.known, judged.diagnosis.finding) == (f"the kernel's log: {own.text}", None)
+    explained = judge(told(*LEDGER), end(exit_code=1, faults=(own,)), OURS_BY_PID, PATCHES)
+    assert explained.known == ""

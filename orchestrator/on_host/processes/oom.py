@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 CGROUPS = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
-READERS = (
-    ("dmesg",),
-    ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic"),
-)
-"""Who may read the kernel's log differs from host to host: root, group adm, everybody."""
-READ_SECONDS = 5.0
 _KILLED = re.compile(
     r"(?:Memory cgroup out of memory|Out of memory[^:]*): Kill(?:ed)? process (\d{1,18})(?:,? UID \d+,?)? \((.*?)\)"
 )
@@ -22,9 +15,6 @@ _LIMIT = re.compile(
     r"oom-kill:constraint=CONSTRAINT_MEMCG\b.*?\boom_memcg=([^,\s]{1,400}).*?\bpid=(\d{1,18})\b"
 )
 """What the kernel (5.0 and later) says above the kill: whose limit it was."""
-_STAMP = re.compile(r"\[\s*(\d{1,18}\.\d{1,9})\]")
-SLACK_SECONDS = 2.0
-"""The kernel's log and the start of a process are stamped by clocks that differ a little."""
 
 
 def counts() -> dict[str, Any]:
@@ -62,37 +52,18 @@ def _more(file: Path, before: int | None, name: str = "oom_kill") -> int | None:
     return None if now is None or before is None else now - before
 
 
-def log(boot_seconds: float) -> list[dict[str, Any]] | None:
-    """[{pid, name, text, group}] of the kills that the kernel's log tells since that moment; None where it cannot be read."""
-    for reader in READERS:
-        try:
-            done = subprocess.run(
-                reader,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=READ_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            continue
-        if done.returncode == 0 and (done.stdout or reader[0] == "dmesg"):
-            return parse(done.stdout.decode(errors="replace"), boot_seconds)
-    return None
-
-
-def parse(text: str, boot_seconds: float) -> list[dict[str, Any]]:
-    """The kills in a kernel's log, each with the control group whose limit was reached (null: the machine was full, or a kernel
-    that does not say); a line without a time counts."""
-    kills: list[dict[str, Any]] = []
+def kills(lines: list[str]) -> list[dict[str, Any]]:
+    """[{pid, name, text, group}] of the kills that lines of the kernel's log tell; the group is the control group whose limit
+    was reached (null: the machine was full, or a kernel that does not say)."""
+    reported: list[dict[str, Any]] = []
     groups: dict[int, str] = {}
-    for line in text.splitlines():
+    for line in lines:
         if limit := _LIMIT.search(line):
             groups[int(limit[2])] = limit[1]
-        killed, stamp = _KILLED.search(line), _STAMP.search(line)
-        if killed and (stamp is None or float(stamp[1]) >= boot_seconds - SLACK_SECONDS):
+        if killed := _KILLED.search(line):
             pid, text = int(killed[1]), line[killed.start() :].strip()
-            kills.append({"pid": pid, "name": killed[2], "text": text, "group": groups.get(pid)})
-    return kills
+            reported.append({"pid": pid, "name": killed[2], "text": text, "group": groups.get(pid)})
+    return reported
 
 
 def _counter() -> Path | None:

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from orchestrator.on_host.kinds import launches
-from orchestrator.on_host.processes import oom
+from orchestrator.on_host.processes import kernel_log, oom
 from orchestrator.on_host.programs import ended
 from orchestrator.on_host.refusal import Refusal
 from tests.on_host.conftest import Deployments, stand_in
@@ -15,12 +15,17 @@ from tests.waiting import eventually
 
 
 def test_a_killed_engine(deployments: Deployments, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oom, "log", lambda began: [{"pid": 1, "name": "x", "text": f"{began > 0}"}])
+    lines = [
+        "Out of memory: Killed process 1 (x)",
+        "x[2]: segfault at 10 ip 7f sp 7f error 4 in libx.so[7f+1]",
+    ]
+    monkeypatch.setattr(kernel_log, "read", lambda began: lines if began > 0 else None)
     one = deployments.launch(stand_in(signal=int(signal.SIGKILL)))
     eventually(lambda: one.exit_code() is not None)
     told = ended.main({"instance": "tiny", "launch": 1})
     assert (told["exit_code"], told["rebooted"]) == (137, False)
-    assert told["kernel"] == [{"pid": 1, "name": "x", "text": "True"}]
+    assert told["kernel"] == [{"pid": 1, "name": "x", "text": lines[0], "group": None}]
+    assert told["faults"] == [{"pid": 2, "text": lines[1]}]
     assert told["oom_kills"] == oom.since(oom.counts())
 
 
@@ -30,6 +35,7 @@ def test_another_boot_tells_nothing_of_it(deployments: Deployments, monkeypatch:
     told = ended.main({"instance": "tiny", "launch": 1})
     assert told["rebooted"]
     assert (told["oom_kills"], told["kernel"]) == ({"group": None, "machine": None, "limit": None}, None)
+    assert told["faults"] == []
 
 
 def test_a_launch_that_never_was(deployments: Deployments) -> None:
