@@ -25,6 +25,8 @@ def worded_by_a_client(level: str | None, file: str | None, message: str, client
         return True
     if level in HARMLESS and file is not None and clients.sources.search(file):
         return True
+    if level in HARMLESS and clients.goes_on is not None and clients.goes_on.match(message):
+        return True
     return (' - "' in message or " HTTP/" in message) and _ACCESS.match(message) is not None
 
 

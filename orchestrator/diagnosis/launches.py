@@ -135,7 +135,7 @@ class LaunchLog:
         if not line.hearsay:
             return
         clients = self.grammar.clients
-        if clients.goes_on is not None and line.message.startswith(clients.goes_on):
+        if clients.goes_on is not None and clients.goes_on.match(line.message):
             self._answering = _header(line)
         if hearsay.shows_clients(line.message, clients, begun=self.startup.begun):
             self.startup.clients = True

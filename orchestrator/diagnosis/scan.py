@@ -7,7 +7,6 @@ traceback is open. The rest is counted and passed over. The outcome is that of r
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -258,7 +257,7 @@ class Scanner:
 
 def _telling(grammar: LogGrammar) -> list[str]:
     """What a line must fit to change anything, whatever surrounds it."""
-    answers = [] if grammar.clients.goes_on is None else [re.escape(grammar.clients.goes_on)]
+    answers = [] if grammar.clients.goes_on is None else [grammar.clients.goes_on.pattern]
     start = startup.telling(grammar.start, grammar.pulse.stall)
     return [*answers, *start, *incidents.telling(grammar.failures), *stacks.telling(grammar.dumps)]
 

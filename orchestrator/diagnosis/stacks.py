@@ -82,6 +82,8 @@ class _Source:
     open: _Thread | None = None
     last: int = 0
     foreign: int = 0
+    passing: bool = False
+    """Whether what follows is a dump that says less than the one before."""
 
 
 class Stacks:
@@ -106,9 +108,12 @@ class Stacks:
             return True
         source = self._source(line)
         if self._dumps.begins and (begun := self._dumps.begins.match(text)):
-            source = self._anew(source, line, begun["why"])
+            self._anew(source, line, begun["why"])
             return True
-        if _OF_PYTHON.match(text) or _OF_PY_SPY.match(text):
+        if source.passing and (_starts(text) or _BETWEEN.match(text) or _FRAME.match(text)):
+            source.last = line.number
+            return True
+        if _starts(text):
             if self._crashed and line.number - self._crashed <= _FOREIGN_LINES:
                 self._crashed = line.number
                 return False
@@ -150,11 +155,19 @@ class Stacks:
             return _Source(*whose)
         return self._sources.setdefault(whose, _Source(*whose))
 
-    def _anew(self, source: _Source, line: Line, why: str) -> _Source:
-        """Another dump of the same process: where it stands now counts."""
-        source.main = source.open = None
-        source.why, source.last, source.foreign = why, line.number, 0
-        return source
+    def _anew(self, source: _Source, line: Line, why: str) -> None:
+        """Another dump of the same process: where it stands now counts, unless it was told to stop while it stood still."""
+        stood = self._stalled(source.why) and (source.main or source.open) is not None
+        source.passing = stood and not self._stalled(why)
+        source.last, source.foreign = line.number, 0
+        if source.passing:
+            _close(source)
+        else:
+            source.main = source.open = None
+            source.why = why
+
+    def _stalled(self, why: str) -> bool:
+        return self._dumps.stalled is not None and self._dumps.stalled in why
 
     def settled(self, number: int) -> bool:
         """Whether no dump is open that the line of that number could go on with."""
@@ -174,6 +187,11 @@ class Stacks:
                 continue
             main = next((thread for thread in threads if _is_main(thread)), threads[0])
             yield Stack(source.process, source.pid, tuple(main.frames), main.line, source.last, source.why)
+
+
+def _starts(text: str) -> bool:
+    """Whether a thread's stack begins with a line."""
+    return (_OF_PYTHON.match(text) or _OF_PY_SPY.match(text)) is not None
 
 
 def _close(source: _Source) -> None:

@@ -71,14 +71,14 @@ class Clients:
     """Which records consist of what a client sent: those that begin with one of `sentences`, and those below ERROR from
     one of `sources`.
 
-    `request` begins each line of the request log. Where a record begins with `goes_on`, what follows under the same header
-    is a client's as well.
+    `request` begins each line of the request log. A record below ERROR whose beginning `goes_on` fits consists of it too, and
+    so does what follows under the same header.
     """
 
     sentences: tuple[str, ...]
     sources: re.Pattern[str]
     request: str
-    goes_on: str | None = None
+    goes_on: re.Pattern[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,13 @@ def tool_parser(text: str) -> str:
     return several_lines("hermes_tool_parser.py:163", "ERROR")("\n".join(told))
 
 
+def refused_by_the_core(text: str) -> str:
+    """From 0.33 on the engine's core says it, in its own name."""
+    header = f"(EngineCore pid=4600) {INFO}[core.py:2173] "
+    told = f"Request cmpl-1 failed validation: Grammar error: {text}"
+    return "\r\n".join(header + line for line in told.split("\n"))
+
+
 def refused(text: str) -> str:
     told = ["Error in preprocessing prompt inputs", "Traceback (most recent call last):"]
     told += [
@@ -137,7 +144,7 @@ ANYWHERE: list[Callable[[str], str]] = [
 ]  # fmt: skip
 """Records that say themselves what they are: wherever a log was cut, they tell nothing."""
 SERVING: list[Callable[[str], str]] = [
-    *ANYWHERE, tool_parser, refused, several_lines("middleware.py:12", "ERROR"), several_lines("mine.py:1"),
+    *ANYWHERE, tool_parser, refused, refused_by_the_core, several_lines("middleware.py:12", "ERROR"), several_lines("mine.py:1"),
     json_record_of_a_middleware, printed_body, docker_body, printed, printed_bare, printed_in_one,
     with_separator(printed_in_one, "\r"), with_separator(printed, "\u2028"),
 ]  # fmt: skip

@@ -78,6 +78,12 @@ def test_what_was_dumped_because_it_was_told_to_stop_is_no_stand() -> None:
     assert [stack.process for stack in stuck(of_files(files, DUMPS), DUMPS)] == ["worker_1"]
 
 
+def test_being_told_to_stop_takes_nothing_back_from_where_it_stood() -> None:
+    told = dump(2, "shutdown") + OTHER + "\n" + MAIN.replace("all_reduce", "handle_failure")
+    (stack,) = of_files([("VLLM_STACK_DUMP_for_worker_0_1.log", dump(1) + MAIN + told)], DUMPS)
+    assert (stack.why, stack.frames[0]) == ("feed timeout", ALL_REDUCE)
+
+
 def test_where_a_process_died_is_no_stand() -> None:
     assert read(f"Fatal Python error: Segmentation fault\n\n{OTHER}\n{MAIN}") == ()
 

@@ -10,6 +10,8 @@ _REQUEST = "Received request "
 _ANSWER = "response_body="
 """vLLM 0.9 to 0.12 logs an answer with its line feeds, from a file that says when a launch starts as well: each of the
 lines has the header of the first."""
+_REFUSED = r"Request .{1,400}? failed (?:validation: |\(bad request\): |\(input error\): |due to )"
+"""Why a request was refused, in words that quote it: the engine's core says so in its own name (0.33)."""
 
 CLIENTS = Clients(
     sentences=(
@@ -24,5 +26,5 @@ CLIENTS = Clients(
         r"|\w*reasoning_parser\w*|middleware\w*)(?:\.py)?(?::\d+)?$"
     ),
     request=_REQUEST,
-    goes_on=_ANSWER,
+    goes_on=re.compile(rf"^(?:{_ANSWER}|{_REFUSED})"),
 )  # fmt: skip
