@@ -13,6 +13,9 @@ _CRASH = re.compile(
     r"|Segfault encountered|^Failed: Cuda error |: command not found$"
     r"|^(?:nohup|setsid|timeout|nice|ionice|stdbuf|taskset): failed to (?:run command|execute) |^numactl: execution of |^env: .{1,400}: No such file or directory$"
     r"|^\S{1,400}: Error while finding module specification for "
+    # the kernel will not run what was built for another processor
+    r"|^exec .{1,400}: exec format error$|exec user process caused.{0,40}exec format error|exec container process .{1,400}: Exec format error"
+    r"|cannot execute binary file: Exec format error$"
     # the C library's own words: assert() and a heap that was overwritten
     r"|: Assertion `.{1,400}' failed\.$|^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |corrupted (?:size|double))"
     r"|^\*\*\* stack smashing detected \*\*\*"
@@ -25,7 +28,7 @@ _DIED = re.compile(
 )
 _HINTS = (
     "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "Failed: Cuda", "not found", "rror",
-    "GPU node", "HSA_STATUS_ERROR", "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
+    "xec format error", "GPU node", "HSA_STATUS_ERROR", "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
 )  # fmt: skip
 """One of these is in every line that one of the expressions fits."""
 
