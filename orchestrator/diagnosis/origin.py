@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 
 from orchestrator.diagnosis.lines import Line, cut, read
-from orchestrator.engines.log_grammar import LogGrammar
+from orchestrator.engines.log_grammar import Failures, LogGrammar
 
 LINES = 1000
 """Of the beginning, in which an engine has said enough."""
@@ -33,18 +33,23 @@ def shows(line: Line, grammar: LogGrammar) -> bool:
     if start.begins.match(line.message):
         return True
     if line.level is None:
-        return _in_its_code(line.message, grammar.failures.programs)
+        return _says_only_it(line.message, grammar.failures)
     # others write JSON and stamps as well
     anybodys = grammar.records.plain or "json" in (line.dress or "").split()
     named = grammar.records.plain and line.process is not None
     return not anybodys or named or start.milestones.search(line.message) is not None
 
 
-def _in_its_code(text: str, programs: Sequence[str]) -> bool:
-    """Whether a line that nobody put a header before is of a traceback through the engine's package, or of how it is called."""
+def _says_only_it(text: str, failures: Failures) -> bool:
+    """Whether a line that nobody put a header before is of a traceback through the engine's package, of how it is called, or
+    has words that only that engine has."""
+    if failures.words is not None and failures.words.search(text):
+        return True
     if text.startswith("usage: ") or ": error: " in text:
-        return any(program in text for program in programs)
-    return 'File "' in text and any(_package(program).match(text) is not None for program in programs)
+        return any(program in text for program in failures.programs)
+    return 'File "' in text and any(
+        _package(program).match(text) is not None for program in failures.programs
+    )
 
 
 @cache

@@ -151,6 +151,7 @@ class Failures:
     exception's message above them; `fatal_titles` those after which the process does not go on. `asides`: raw output with
     which no exception's message goes on. `programs`: words of which one is in every refusal of its command line.
     `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
+    `words` are what nobody else says, also where no line has a header: an option of its own, a package.
     `quotation` (group `text`) finds in a wrapper the words of whom it wraps. `doings`: what the engine does where in its
     own code.
     """
@@ -164,6 +165,7 @@ class Failures:
     deaths: re.Pattern[str]
     crash_hints: tuple[str, ...] = ()
     quotation: re.Pattern[str] | None = None
+    words: re.Pattern[str] | None = None
     doings: tuple[Doing, ...] = ()
 
 

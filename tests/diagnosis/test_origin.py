@@ -22,6 +22,19 @@ def test_a_log_of_the_second_engine(beginning: bytes) -> None:
     assert origin.of(beginning, BOTH[::-1]) is SGLANG
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
+        '  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/managers/scheduler.py", line 9, in run_scheduler_process',
+        "launch_server.py: error: unrecognized arguments: --x",
+        "usage: sglang serve [-h] --model-path MODEL_PATH",
+    ],
+)
+def test_an_excerpt_without_a_header_shows_its_engine_by_what_only_that_one_says(text: str) -> None:
+    assert origin.of(f"{text}\n".encode(), BOTH) is SGLANG
+
+
 def test_every_log() -> None:
     for case in CASES:
         assert origin.of(log_of(case)[: 256 << 10], BOTH) is grammar_of(case), case.id

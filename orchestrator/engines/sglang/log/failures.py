@@ -25,6 +25,9 @@ FAILURES = Failures(
         r"^(?:Received sigquit from a child process|SIGQUIT received\.|Rank \d{1,5} scheduler (?:is dead|died)"
         r"|Subprocess \S{1,80} \(pid=\d{1,10}\) crashed with|Scheduler or DataParallelController \d{1,10} terminated with)"
     ),
+    words=re.compile(
+        r"--mem-fraction-static\b|\bsgl_kernel\b|\bSGLANG_[A-Z_]{3,80}\b|lmsysorg/sglang|github\.com/sgl-project/"
+    ),
     crash_hints=(
         "No module",
         "atchdog timeout",
