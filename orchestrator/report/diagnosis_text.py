@@ -19,6 +19,7 @@ HEADLINES = {
     "unknown_fault": ("failed", "no patch knows the cause"),
     "hang": ("hangs", "silent for longer than this phase takes"),
 }
+LIKELY = "the cause is likely, not proven"
 MISSING = "this log does not say why"
 BY_STACKS = "its processes stand still, as their stacks show"
 
@@ -26,11 +27,8 @@ BY_STACKS = "its processes stand still, as their stacks show"
 def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
     command that packs the log for whoever is asked next."""
-    verdict, words = HEADLINES[diagnosis.verdict]
-    missing = diagnosis.root_cause is not None and diagnosis.root_cause.missing
-    words = MISSING if missing and diagnosis.finding is None else words
+    verdict, words = _headline(diagnosis)
     by_stack = diagnosis.root_cause is not None and diagnosis.root_cause.by_stack
-    words = BY_STACKS if by_stack else words
     out = _entry(verdict, words, role="bad" if diagnosis.verdict in FAILED else "good")
     if diagnosis.root_cause:
         where = ", ".join(filter(None, [diagnosis.root_cause.process, f"{file}:{diagnosis.root_cause.line}"]))
@@ -74,6 +72,17 @@ def _advice(text: str) -> list[StyledLine]:
     """A command in it has a line of its own, so that it can be pasted."""
     labelled = [("advice", text.split("\n")[0]), *(("", line) for line in text.split("\n")[1:])]
     return [line for label, part in labelled for line in _entry(label, part)]
+
+
+def _headline(diagnosis: Diagnosis) -> tuple[str, str]:
+    verdict, words = HEADLINES[diagnosis.verdict]
+    root, finding = diagnosis.root_cause, diagnosis.finding
+    if root is not None and root.by_stack:
+        return verdict, BY_STACKS
+    if finding is None:
+        return verdict, MISSING if root is not None and root.missing else words
+    likely = diagnosis.verdict == "fault" and finding.confidence == "likely"
+    return verdict, LIKELY if likely else words
 
 
 def _entry(label: str, text: str, *, limit: int | None = None, role: Style = "") -> list[StyledLine]:

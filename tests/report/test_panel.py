@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.diagnosis.verdict import Diagnosis, Folded, Remedy, RootCause
+from orchestrator.diagnosis.verdict import Diagnosis, Finding, Folded, Remedy, RootCause
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
 from orchestrator.plan.change import worked_out
 from orchestrator.remedy.choose import Decision
 from orchestrator.report.diagnosis_text import diagnosis_lines
+from orchestrator.report.layout import plain
 from orchestrator.report.panel import LONGEST_CAUSE, LONGEST_DIFF, condensed, finding, panel_text
 from tests.report.snapshots import check
 from tests.report.test_tables import CAUSE
@@ -93,3 +94,20 @@ def test_what_cannot_be_put_back_is_not_called_reversible(
     text = " ".join("".join(span for span, _ in line) for line in lines)
     assert text.count("reversible") == sum(kind in ("flag", "env") for kind, _, _ in actions)
     assert text.count("cannot be undone") == sum(kind in ("cleanup", "redownload") for kind, _, _ in actions)
+
+
+GUESS = Finding(
+    patch="mine", category="other", title="It broke", explanation="", confidence="likely", tells=("df -h",)
+)
+
+
+def test_a_cause_that_is_only_likely_is_called_so_with_what_would_tell() -> None:
+    diagnosis = Diagnosis(
+        verdict="fault", finding=GUESS, remedy=Remedy(automatic=False, actions=(), advice=())
+    )
+    lines = [plain(line) for line in diagnosis_lines(diagnosis, "vllm.log", known=1, packing="")]
+    assert lines[0].split(maxsplit=1) == ["failed", "the cause is likely, not proven"]
+    assert lines[-1].split(maxsplit=2) == ["would", "tell", "df -h"]
+    words = finding(diagnosis, Decision(None, "a guess"), launch=1, log_name="vllm.log", known=1)
+    assert (words["why"], words["would_tell"]) == ("likely: It broke", "df -h")
+    assert "would tell  df -h" in panel_text(words, "")
