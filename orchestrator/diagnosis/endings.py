@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from orchestrator.diagnosis import notices
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import LogGrammar
 
@@ -19,18 +20,6 @@ if TYPE_CHECKING:
 _BEHIND = 60
 """Lines at the end of a log that may follow its last sign of life."""
 _LIVELY = ("INFO", "DEBUG", "")
-_SIGNAL = r"(?:Killed|Terminated|Hangup|Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point exception|Interrupt)"
-_NOTICES = re.compile(
-    rf"^(?:\S{{1,200}}: line \d{{1,9}}: {{1,9}})?(?:\[\d{{1,4}}\][+-]? {{1,9}})?(?:\d{{1,10}} )?{_SIGNAL}\b(?: \(core dumped\))?(?: {{2}}.*|:.*)?$"
-    rf"|^\[\d{{1,4}}\][+-]? {{1,9}}(?:Exit|Done|exit|done|{_SIGNAL.lower()})\b|^zsh: (?:killed|terminated|segmentation fault|abort|bus error|exit)\b"
-    r"|\b[Ee]xit(?:ed)?(?: with)?(?: non-zero)?(?: exit)? ?(?:code|status)[:=]? {0,2}-?\d{1,5}\b|\bexit(?:code|ed \()[:=]? {0,2}-?\d{1,5}\b"
-    r"|\b(?:returncode|exitcode)[:= ]{1,3}-?\d|\b(?:terminated|killed|exited|ended) (?:by|on|with|due to) (?:signal|SIG[A-Z])"
-    r"|\bcode=(?:exited|killed|dumped), status=|\bFailed with result '|\bhas been killed by the OOM killer|\bsignal: (?:killed|terminated|aborted|segmentation)"
-    r"|\b(?:OOMKilled|CrashLoopBackOff|Back-off restarting failed container|Stopping container|(?:[Ll]iveness|[Ss]tartup) probe failed)"
-    r"|^(?:slurmstepd|srun|sbatch|salloc|scancel|mpirun|mpiexec): .{0,200}(?:CANCELLED|[Ee]xited|[Tt]erminated|[Kk]illed|oom|aborted|ABORTED|fault|signal)"
-    r"|^make: \*\*\* .{1,300}(?:Error \d|Killed|Terminated)|closing signal SIG[A-Z]{2,8}\b|^fish: Job \d"
-)
-"""What shells, containers, systemd, batch systems, supervisors and CI print of a program that has ended."""
 _LEFT = re.compile(
     r"\bwas not called before (?:program exit|destruct)|resource_tracker: There appear to be \d|^nanobind: leaked |^\[--[a-z][\w-]{1,80} "
 )
@@ -49,7 +38,7 @@ def last_word(launch: LaunchLog) -> Line | None:
     """The line that says most of the end, None where the log may go on."""
     behind = _behind_life(launch)
     start = launch.grammar.start
-    for says in (_NOTICES, start.stopping, start.leaving, _LEFT):
+    for says in (notices.NOTICES, start.stopping, start.leaving, _LEFT):
         last = next((line for line in behind if says.search(line.message.strip())), None)
         if last is not None:
             return last

@@ -29,6 +29,8 @@ _COUNTED = re.compile(
     r"\d{1,3}% Completed \| (?P<done>\d{1,9})/(?P<total>\d{1,9}) \[[^<\]]{1,40}<(?P<eta>[\d:?]{1,20})"
     r"|\|\s{0,8}(?P<done2>\d{1,9})/(?P<total2>\d{1,9}) \[[^<\]]{1,40}<(?P<eta2>[\d:?]{1,20})"
 )
+_UNSAID = ("auto", "None")
+"""Values of a setting that nobody chose."""
 _PROMPTS = frozenset("+$#>")
 
 
@@ -82,7 +84,8 @@ class StartUp:
     def shown(self) -> str | None:
         """The setting that belongs to the evidence of a failure ("kv_cache=fp8"), None if the log does not say."""
         name = self._start.shown
-        return f"{name}={self.engine[name]}" if name and self.engine.get(name) else None
+        value = self.engine.get(name) if name else None
+        return None if value in (None, "", *_UNSAID) else f"{name}={value}"
 
     def phase_at(self, number: int) -> str:
         """The phase in which the line of that number was written."""

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from orchestrator.diagnosis import notices
 from orchestrator.diagnosis.incident import Frame, IncidentKind, Raised, role_of
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import Failures
@@ -65,6 +66,7 @@ class Traceback:
     def accept_another(self, line: Line) -> bool:
         """Whether `line`, with which a traceback begins, goes on with it: by the next one of the chain, or by one that
         another program wrote and the exception quotes."""
+        again = self.stage == "frames" and self.entry is None and line.number - self.last <= 1
         announced = any(text.rstrip().endswith(":") or "subprocess" in text for text in self.message)
         if self.stage == "between":
             self._link()
@@ -74,7 +76,7 @@ class Traceback:
             self._link()
             self.quoting = [*self.chain, *self.quoting]
             self.chain = []
-        else:
+        elif not again:  # else it was written twice
             return False
         self.stage, self.last, self.lines = "frames", line.number, self.lines + 1
         return True
@@ -125,6 +127,8 @@ class Traceback:
         follows = line.time == self.line.time if headed else line.number - self.last <= 1
         if not follows or self.failures.titles.match(text) or (not headed and self._is_aside(text)):
             return False
+        if text == self.message[-1]:  # some logs have every line twice
+            return True
         if len(self.message) < _MESSAGE_LINES and self.message_bytes < MESSAGE_BYTES:
             self.message.append(text[: MESSAGE_BYTES - self.message_bytes])
             self.message_bytes += len(text)
@@ -133,7 +137,8 @@ class Traceback:
 
     def _is_aside(self, text: str) -> bool:
         """Whether raw output is no part of an exception's message."""
-        return (_OTHER_TALK.match(text) or self.failures.asides.match(text)) is not None
+        ours = _OTHER_TALK.match(text) or self.failures.asides.match(text)
+        return ours is not None or notices.is_notice(text)
 
     def _accept_frame(self, line: Line) -> bool:
         text = line.message

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.patches.proposal import ProposedAction
 from orchestrator.report.layout import WIDTH, Style, StyledLine, wrapped
 from orchestrator.report.panel import condensed
@@ -22,16 +24,30 @@ HEADLINES = {
 LIKELY = "the cause is likely, not proven"
 MISSING = "this log does not say why"
 BY_STACKS = "its processes stand still, as their stacks show"
+NEXT = {
+    "unknown_fault": "No remedy is known: change nothing on a guess, and pack the log for whoever is asked next:",
+    "hang": "See where its processes stand (py-spy dump --pid PID), and pack the log for whoever is asked next:",
+}
+CLEANING = {
+    "shm": "remove what was left in /dev/shm",
+    "orphan_processes": "end what an earlier launch left running",
+    "gpu_memory_wait": "wait until the memory of the GPUs is free",
+    "compile_cache": "remove the compile cache",
+    "stale_lock": "remove the lock that nobody holds",
+}
+_ROOM = WIDTH - 13
 
 
 def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
     command that packs the log for whoever is asked next."""
     verdict, words = _headline(diagnosis)
+    missing = diagnosis.root_cause is not None and diagnosis.root_cause.missing
     by_stack = diagnosis.root_cause is not None and diagnosis.root_cause.by_stack
     out = _entry(verdict, words, role="bad" if diagnosis.verdict in FAILED else "good")
     if diagnosis.root_cause:
-        where = ", ".join(filter(None, [diagnosis.root_cause.process, f"{file}:{diagnosis.root_cause.line}"]))
+        place = _cut(f"{file}:{diagnosis.root_cause.line}")
+        where = ", ".join(filter(None, [diagnosis.root_cause.process, place]))
         same = f", same in {len(diagnosis.folded.processes)} more" if diagnosis.folded.processes else ""
         out += _entry(
             "kept by" if by_stack else "last words" if diagnosis.verdict == "hang" else "root cause",
@@ -53,7 +69,7 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
         cost = diagnosis.remedy.ways[0].cost if diagnosis.remedy.ways else ""
         out += _entry("cost", cost) if cost else []
         for advice in diagnosis.remedy.advice:
-            out += _advice(advice)
+            out += _with_command("next" if missing else "advice", advice)
     # stacks from files of their own have no line in the log
     shown_already = diagnosis.root_cause.line if diagnosis.root_cause and not by_stack else None
     if diagnosis.folded.lines:
@@ -63,15 +79,32 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
             out += _entry("evidence", f"line {evidence.line}: {evidence.text}", limit=2)
     if diagnosis.finding is None and diagnosis.verdict in ("unknown_fault", "hang"):
         out += _entry("ruled out", f"{known} patches were asked and none recognises it")
-    if diagnosis.verdict == "unknown_fault":
-        out += _entry("next", f"no remedy is known; change nothing on a guess. {packing}")
+        step = NEXT["unknown_fault" if by_stack else diagnosis.verdict]
+        out += [] if missing else _with_command("next", f"{step}\n{packing}")
     return out
 
 
-def _advice(text: str) -> list[StyledLine]:
-    """A command in it has a line of its own, so that it can be pasted."""
-    labelled = [("advice", text.split("\n")[0]), *(("", line) for line in text.split("\n")[1:])]
-    return [line for label, part in labelled for line in _entry(label, part)]
+def _with_command(label: str, text: str) -> list[StyledLine]:
+    """A sentence and, on lines of its own, so that it can be pasted, the command that it leads to, if it does."""
+    sentence, _, command = text.partition("\n")
+    parts = textwrap.wrap(redact(command), _ROOM - 2, break_on_hyphens=False)
+    lines = [part + (" \\" if part is not parts[-1] else "") for part in parts]
+    return _entry(label, sentence) + [line for part in lines for line in _entry("", part)]
+
+
+def _pieces(word: str) -> list[str]:
+    """A word in parts of which each fits a line, broken behind a sign in it if there is one."""
+    pieces = []
+    while len(word) > _ROOM:
+        end = max(word.rfind(sign, 0, _ROOM) for sign in "/,&?") + 1 or _ROOM
+        pieces.append(word[:end])
+        word = word[end:]
+    return [*pieces, word]
+
+
+def _cut(place: str) -> str:
+    """A place in a file whose path may be long: of that the end."""
+    return place if len(place) <= _ROOM else f"...{place[3 - _ROOM :]}"
 
 
 def _headline(diagnosis: Diagnosis) -> tuple[str, str]:
@@ -86,7 +119,8 @@ def _headline(diagnosis: Diagnosis) -> tuple[str, str]:
 
 
 def _entry(label: str, text: str, *, limit: int | None = None, role: Style = "") -> list[StyledLine]:
-    lines = wrapped([(f"{label:<12} ", "dim")], " ".join(text.split()), WIDTH, role=role)
+    words = [piece for word in redact(text).split() for piece in _pieces(word)]
+    lines = wrapped([(f"{label:<12} ", "dim")], " ".join(words), WIDTH, role=role)
     if limit is not None and len(lines) > limit:
         kept, last = lines[:limit], lines[limit - 1]
         return [*kept[:-1], [*last[:-1], (f"{last[-1][0][: WIDTH - 17]} ...", role)]]
@@ -102,6 +136,11 @@ def _sentence(action: ProposedAction) -> str:
         )
         return f"in {action.file}, {edit}"
     if action.kind in ("flag", "env"):
-        return f"drop {action.name}" if action.op == "remove" else f"{action.name}={action.value}"
-    verbs = {"cleanup": "clean up", "redownload": "download again:", "install": "install"}
-    return f"{verbs[action.kind]} {action.name}"
+        switch = action.kind == "flag" and action.value == "true"
+        setting = str(action.name) if switch else f"{action.name}={action.value}"
+        return f"drop {action.name}" if action.op == "remove" else setting
+    if action.kind == "cleanup":
+        return CLEANING[str(action.name)]
+    if action.kind == "redownload":
+        return f"download again {'whatever is damaged' if action.name == '*' else action.name}"
+    return f"install {action.name}"

@@ -1,4 +1,4 @@
-"""Labelled launch logs are judged as their labels say."""
+"""Labelled launch logs are judged as their labels say, and told as a person can read it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.diagnosis.labels import (
     log,
     wrong,
 )
+from tests.report.oddities import oddities
 
 PATCHES = catalogue.load([shipped("patches")])
 NEVER = {patch.id: patch.never for patch in PATCHES}
@@ -41,6 +42,7 @@ def test_case(case: Case) -> None:
     found = diagnose_log([log(case)], grammar=grammar_of(case), known=known_of(label), patches=PATCHES)
     assert wrong(label, found) == []
     assert unheeded(found, NEVER.get(label["patch"], ())) == set()
+    assert oddities(found) == []
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.id)

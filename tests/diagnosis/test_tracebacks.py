@@ -140,9 +140,18 @@ def test_of_a_message_no_more_is_kept_than_counts() -> None:
     assert len(made.complete()[0].text.split("\n")) == 24
     long, _ = read(FRAME, f"ValueError: {'x' * 2 * MESSAGE_BYTES}")
     assert len(long.complete()[0].text) == MESSAGE_BYTES
-    headed, accepted = read(FRAME, "ValueError: 1", *["more"] * 30, level="ERROR")
+    headed, accepted = read(FRAME, "ValueError: 1", *[f"more {n}" for n in range(30)], level="ERROR")
     assert all(accepted)  # what a process says under one header is passed over with it
     assert len(headed.complete()[0].text.split("\n")) == 24
+
+
+def test_what_was_written_twice_is_read_once() -> None:
+    header = "Traceback (most recent call last):"
+    made = Traceback(line(header, 1), "", FAILURES, last=1)
+    assert made.accept_another(line(header, 2)) and made.cut_off
+    twice = [text for text in (FRAME, "E: 1", "2") for _ in range(2)]
+    assert all(made.accept(line(text, number)) for number, text in enumerate(twice, 3))
+    assert texts(made.complete()) == ["E: 1\n2"]
 
 
 def test_of_many_frames_the_outermost_and_the_innermost_are_kept() -> None:

@@ -91,7 +91,7 @@ def test_what_cannot_be_put_back_is_not_called_reversible(
     assert told["remedy"] == f"x: {change.action} (automatic, {words})"
     remedy = Remedy(automatic=True, actions=proposed, advice=())
     lines = diagnosis_lines(Diagnosis(verdict="fault", remedy=remedy), "vllm.log", known=1, packing="")
-    text = " ".join("".join(span for span, _ in line) for line in lines)
+    text = " ".join("".join(span for span, _ in line).strip() for line in lines)
     assert text.count("reversible") == sum(kind in ("flag", "env") for kind, _, _ in actions)
     assert text.count("cannot be undone") == sum(kind in ("cleanup", "redownload") for kind, _, _ in actions)
 
