@@ -45,14 +45,15 @@ class Gate:
                 words.setdefault(word, {})[pattern] = None
         self._needed = tuple(words)
         self._needing = [tuple(patterns) for patterns in words.values()]
-        encoded = [word.encode() for word in words]
+        self._sought = tuple(map(_as_json_spells_it, words))
+        encoded = [word.encode() for word in self._sought]
         # word by word, one that holds another one is looked for where that was found
         self._longer = {
             at: [(longer, other, other.index(word)) for longer, other in enumerate(encoded) if word in other]
             for at, word in enumerate(encoded)
             if not any(other != word and other in word for other in encoded)
         }
-        self.plain = not any(json.dumps(word) != f'"{word}"' for word in words if word.isascii())
+        self.plain = all(map(_plain, self._sought))
         """Whether JSON spells every word as it is, but for escapes by number."""
         self.words = tuple(encoded[at] for at in self._longer)
         self._database = _Database(dict(enumerate(encoded))) if hyperscan is not None and encoded else None
@@ -95,9 +96,9 @@ class Gate:
         None where Hyperscan does not run."""
         if self._database is None:
             return None
-        words = {at: word.encode() for at, word in enumerate(self._needed) if at not in frequent}
+        words = {at: word.encode() for at, word in enumerate(self._sought) if at not in frequent}
         pieces = {
-            (each or (self._needed[at],), at): None
+            (each or (self._sought[at],), at): None
             for at in sorted(frequent)
             for pattern in self._needing[at]
             if pattern not in silent
@@ -111,6 +112,19 @@ class Gate:
 
     def _by_words(self, words: Iterable[int]) -> list[str]:
         return list(dict.fromkeys(pattern for word in words for pattern in self._needing[word]))
+
+
+def _plain(word: str) -> bool:
+    """Whether JSON spells a word as it is, but for escapes by number."""
+    return not word.isascii() or json.dumps(word) == f'"{word}"'
+
+
+def _as_json_spells_it(word: str) -> str:
+    """The longest part of a word that is long enough and stands in JSON as it is, the word itself where there is none."""
+    if _plain(word):
+        return word
+    part = max(re.split(r'["\\\x00-\x1f\x7f]', word), key=len)
+    return part if len(part) >= SHORTEST_WORD else word
 
 
 def _escapes(line: bytes) -> bool:

@@ -45,10 +45,13 @@ class Search:
         return narrowed is not None
 
     def _narrow(self, word: int) -> None:
-        frequent = self._by[0] | {word}
+        # others that are as frequent are taken along: each database takes a while to make
+        often = (each for each, count in self._for_nothing.items() if count >= FREQUENT // 2)
+        frequent = self._by[0] | {word, *often}
         silent = frozenset(
             pattern for each in frequent for pattern in self._gate.needing(each) if self._silent(pattern)
         )
         if (frequent, silent) != self._by:
             self._narrowed, self._by = self._gate.narrowed(frequent, silent), (frequent, silent)
-            self._for_nothing[word] = 0
+            for each in frequent:
+                self._for_nothing[each] = 0

@@ -58,6 +58,15 @@ def test_a_line_is_asked_for_the_expressions_that_need_its_words_without_their_a
     assert sorted(found.fitting(line, [word for _, word in found.hits(line)])) == sorted(fitting)
 
 
+def test_of_a_word_that_json_spells_otherwise_its_longest_part_is_looked_for() -> None:
+    found = Gate(['revision": "[0-9a-f]{8}', "Killed"])
+    assert found.plain
+    for line in (b'{"message": "revision\\": \\"0a1b2c3d\\""}\n', b'revision": "0a1b2c3d"\n'):
+        assert [word for _, word in found.hits(line)] == [0]
+    assert found.fitting(b'revision": "0a1b2c3d"', [0]) and not found.fitting(b"revision=0a1b2c3d", [0])
+    assert not Gate(['a"b"c"d"e']).plain
+
+
 def test_a_gate_without_expressions_lets_nothing_through() -> None:
     assert Gate([]).hits(b"NCCL WARN\n") == []
 
