@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.diagnosis import beside, cut_off, endings, serving
+from orchestrator.diagnosis import beside, cut_off, endings, own_words, serving
 from orchestrator.diagnosis.answer import asked, finding, remedy
 from orchestrator.diagnosis.hang import hangs, keeper
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
@@ -281,7 +281,7 @@ def _short(exception: str | None) -> str | None:
 
 def _caused(raised: Raised, process: str | None, *, missing: bool = False) -> RootCause:
     return RootCause(
-        text=raised.text,
+        text=own_words.without_frame(raised.text),
         line=raised.line,
         process=process,
         exception=_short(raised.exception),

@@ -19,6 +19,8 @@ TEARDOWN = re.compile(
     r"|NCCL error: remote process exited|ncclRemoteError|[Cc]ommunicator was aborted"
     r"|(?:recvValue|sendBytes|recvBytes|recvVector) failed|failed to recv, got 0 bytes|Socket closed$"
 )
+_CANNOT_LISTEN = re.compile(r"[Aa]ddress already in use|EADDRINUSE|[Cc]annot assign requested address")
+"""What a socket says at the start alone, under a name that it mostly has at the end."""
 _LIBRARIES = re.compile(r"\.(?:cpp|cc|cu|hpp)(?::\d+)?$")
 """The source files of the libraries under an engine."""
 
@@ -84,9 +86,9 @@ class Incident:
     def leaves_program(self) -> bool:
         """Whether the program itself, not a child, ended by this exception."""
         frames = self.chain[-1].frames
-        return (
-            self.kind == "exception" and self.level is None and bool(frames) and frames[0].function in _MAIN
-        )
+        spawned = [frame.function for frame in frames[1:2]] == ["spawn_main"]  # whose program is a string
+        main = bool(frames) and frames[0].function in _MAIN and not spawned
+        return self.kind == "exception" and self.level is None and main
 
     @property
     def root(self) -> Raised:
@@ -106,7 +108,8 @@ def role_of(text: str, failures: Failures) -> IncidentRole:
     """What an exception's text says by itself, whoever logged it."""
     if failures.wrappers.search(text):
         return "cascade"
-    return "teardown" if TEARDOWN.search(text.split("\n", 1)[0]) else "initiating"
+    first = text.split("\n", 1)[0]
+    return "teardown" if TEARDOWN.search(first) and not _CANNOT_LISTEN.search(first) else "initiating"
 
 
 def incident_of(

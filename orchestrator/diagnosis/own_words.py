@@ -1,8 +1,8 @@
 """Does an exception say itself what is wrong, who raised it, and what does it ask for?
 
 Code that refuses something raises one of Python's own exceptions with a sentence about it. Where no patch knows the sentence,
-the place that raised it still tells what kind of failure it is; a plug-in's own exceptions, bare assertions and failed
-look-ups say nothing of that sort.
+the place that raised it still tells what kind of failure it is; so it does where code and the library beside it were not written
+for each other. A plug-in's own exceptions, bare assertions and failed look-ups say nothing of that sort.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from orchestrator.diagnosis.incident import Raised
 _REFUSALS = frozenset(
     (
         "ValueError", "RuntimeError", "NotImplementedError", "ImportError", "ModuleNotFoundError", "OSError", "EnvironmentError",
-        "FileNotFoundError", "PermissionError", "TimeoutError", "ConnectionError", "ValidationError",
+        "FileNotFoundError", "PermissionError", "TimeoutError", "ConnectionError", "ValidationError", "AssertionError",
     )
 )  # fmt: skip
 _SENTENCE = 4
@@ -25,14 +25,20 @@ _REFUSES = re.compile(
     r"\b(?:must|should|expect(?:s|ed)?|requir(?:es|ed?)|(?:un)?support(?:s|ed)?|(?:in)?valid|unknown|cannot|can't|could not|couldn't"
     r"|unable|failed|not (?:found|available|implemented|divisible|allowed|permitted|compatible|match(?:ed)?|exist)|does(?:n't| not)"
     r"|only|missing|mismatch|incompatible|exceed(?:s|ed)?|larger|smaller|greater|less|too (?:large|small|long|many|few|old)|no longer"
-    r"|timed out|refused|denied|specified|provided|leaves? no|needs?|please|longer|shorter|incorrect|wrong|(?:mutually )?exclusive"
+    r"|timed out|(?:pars(?:er|ing|e)|syntax) error|refused|denied|specified|provided|leaves? no|needs?|please|longer|shorter|incorrect|wrong|(?:mutually )?exclusive"
     r"|not (?:installed|set|defined|enabled|prepared|configured)|(?:is|are|was|were|has|have) (?:not|no)|no \w+ (?:was )?found|out of range)\b",
     re.IGNORECASE,
 )
+_MISFITS = ("TypeError", "AttributeError", "ImportError")
+_OF_ANOTHER_VERSION = re.compile(
+    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword)|takes \d{1,3} positional argument|object has no attribute '"
+    r"|has no attribute '\w{1,80}'$|cannot import name '"
+)
+"""How code finds out that the library beside it, or the object it was given, is not the one it was written for."""
 _PASSED_ON = (
     "*/torch/_ops.py", "*/torch/nn/modules/module.py", "*/torch/utils/_contextlib.py", "*/_custom_ops.py", "*/contextlib.py",
     "*/functools.py", "*/importlib/*", "<frozen*", "*/concurrent/futures/*", "*/asyncio/*", "*/typing.py", "*/logger.py",
-    "*/pydantic/*", "*/tenacity/*", "*/_inductor/cpp_builder.py",
+    "*/pydantic/*", "*/tenacity/*", "*/tvm_ffi/*", "*/_inductor/cpp_builder.py",
 )  # fmt: skip
 """Files whose frames only hand on what others refuse."""
 _ASKS = re.compile(
@@ -42,6 +48,14 @@ _ASKS = re.compile(
     r"[^\n]{8,400})"
 )
 _END = re.compile(r"(?<=[\w`'\")\]])[.!](?=\s|$)")
+_HEADING = re.compile(
+    r"^(?P<name>[\w.]{0,200}ValidationError: )\d{1,4} validation errors? for (?P<model>[\w.\[\]-]{1,120})\n\s{0,8}"
+)
+_TRAILER = re.compile(
+    r" {0,4}\[type=\w{1,80}, input_value=.{0,4000}?, input_type=\w{1,80}\](?:\s{1,20}For further information visit \S{1,200})?",
+    re.DOTALL,
+)
+"""What pydantic puts around the sentence of whoever raised: what was checked, what it was given, where its own manual is."""
 _NAMED = re.compile(r"--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|(?<=pip install )[\w.\[\]=<>-]+")
 _LONGEST = 300
 
@@ -59,6 +73,8 @@ def speaks(raised: Raised) -> bool:
         return False
     # the operating system's words, or a macro's, are no code's own sentence
     by_others = "[Errno" in message or "call failed at" in message
+    if name in _MISFITS and _OF_ANOTHER_VERSION.search(message):
+        return True
     return (
         name in _REFUSALS
         and not by_others
@@ -76,6 +92,14 @@ def asked_for(text: str) -> str | None:
     end = _END.search(sentence)
     sentence = (sentence[: end.start()] if end else sentence).strip()
     return sentence if len(sentence) <= _LONGEST else None
+
+
+def without_frame(text: str) -> str:
+    """An exception's text without what pydantic puts around the sentence."""
+    headed = _HEADING.match(text)
+    if headed is None:
+        return text
+    return _TRAILER.sub("", f"{headed['name']}{headed['model']}: {text[headed.end() :]}").rstrip()
 
 
 def left_out(asked: str, advised: str) -> bool:

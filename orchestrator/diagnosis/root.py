@@ -52,7 +52,7 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
 
 def _left_by(incident: Incident, grammar: LogGrammar) -> bool:
     """Whether a server's program ended by it, and not by the signal that ended it."""
-    front = (incident.process or "").lower().startswith(grammar.processes.front)
+    front = incident.process is None or incident.process.lower().startswith(grammar.processes.front)
     return front and incident.leaves_program and incident.role == "initiating"
 
 

@@ -25,6 +25,9 @@ _FROM_A_LOG = {
 can write into a log, so it never looks like an option or a path elsewhere."""
 
 
+_OPTION = re.compile(r"--[a-z][a-z0-9_-]{1,80}", re.ASCII)
+
+
 def ways(patch: Patch, known: Known) -> tuple[ProposedWay, ...]:
     """The alternatives that may be taken, mildest first; one whose values cannot be worked out is left out, and so are those
     that only answer a failure which came back, where nothing stands before them."""
@@ -41,12 +44,15 @@ def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction,
 
 
 def with_numbers(texts: Sequence[str], known: Known) -> tuple[str, ...]:
-    """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own."""
+    """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own; and
+    with an option's name that a match found."""
 
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
         if number is None and match[1] == "port":
             number = _engine(known).port
+        if number is None and _OPTION.fullmatch(known.groups.get(match[1], "")):
+            return known.groups[match[1]]
         return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,6 @@ INDENT = 6
 HEAD = 12
 LONGEST_CAUSE = 400
 """Characters of a root cause that are shown, six or seven lines; all of it is in the log and in --json."""
-_OF_PYDANTIC = re.compile(
-    r" {0,4}\[type=\w{1,80}, input_value=.{0,4000}?, input_type=\w{1,80}\](?:\s{1,20}For further information visit \S{1,200})?",
-    re.DOTALL,
-)
-"""What pydantic adds to the sentence of whoever raised: what it was given, and where its own manual is."""
 LONGEST_DIFF = 24
 """Changed lines that are shown; `deploy diff` shows all of them."""
 
@@ -112,7 +106,7 @@ def panel_lines(words: Mapping[str, Any], diff: str) -> list[StyledLine]:
 
 def condensed(cause: str) -> str:
     """A root cause short enough to be read: what decides it stays, what is left out is dots."""
-    cause = _OF_PYDANTIC.sub("", redact(cause))  # before it is cut: half a secret has no form
+    cause = redact(cause)  # before it is cut: half a secret has no form
     if len(cause) <= LONGEST_CAUSE:
         return cause
     for kind in registry.kinds():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.diagnosis.incident import Frame, IncidentRole, Raised
-from orchestrator.diagnosis.own_words import asked_for, left_out, refused_in, speaks
+from orchestrator.diagnosis.own_words import asked_for, left_out, refused_in, speaks, without_frame
 
 ENGINE = "/opt/venv/lib/python3.12/site-packages/vllm/"
 
@@ -21,7 +21,12 @@ def raised(text: str, *files: str, role: IncidentRole = "initiating") -> Raised:
         ("ValueError: The head size must be a multiple of 8", True),
         ("vllm.x.ValueError: only one of them can be given", True),
         ("KeyError: the name of this layer is not found", False),  # a look-up
-        ("AssertionError: the sizes must be alike here", False),
+        ("AssertionError: the sizes must be alike here", True),
+        ("AssertionError: sizes 3 vs 4", False),
+        ("TypeError: open() got an unexpected keyword argument 'copy'", True),
+        ("TypeError: unhashable type", False),
+        ("AttributeError: 'X' object has no attribute 'y'", True),
+        ("ImportError: cannot import name 'a' from 'b'", True),
         ("LedgerDesync: the epoch must be that of the ledger", False),  # a plug-in's own
         ("ValueError: bad value", False),
         ("RuntimeError: the ledger went for a long walk", False),  # nothing that is refused
@@ -74,3 +79,21 @@ def test_it_is_told_where_it_names_what_is_not_told_anyway() -> None:
     assert not left_out("Please increase --max-num-seqs", "set --max-num-seqs 64")
     assert left_out("Set VLLM_X_Y=1", "") and left_out("pip install kernels>=0.4", "pip install x")
     assert not left_out("Please report it to the authors", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        (
+            "pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig\n  Value error, no room [type=value_error, input_value=ArgsKwargs((), {'a': [1]}), input_type=ArgsKwargs]\n    For further information visit https://errors.pydantic.dev/2.12/v/value_error",
+            "pydantic_core._pydantic_core.ValidationError: VllmConfig: Value error, no room",
+        ),
+        (
+            "ValidationError: 2 validation errors for X\nport\n  Input should be a valid integer [type=int, input_value='a', input_type=str]\n    For further information visit https://e\nhost\n  Field required [type=missing, input_value={}, input_type=dict]",
+            "ValidationError: X: port\n  Input should be a valid integer\nhost\n  Field required",
+        ),
+        ("ValueError: 1 validation error for X\nno", "ValueError: 1 validation error for X\nno"),
+    ],
+)  # fmt: skip
+def test_what_pydantic_puts_around_a_sentence_is_left_out(text: str, bare: str) -> None:
+    assert without_frame(text) == bare
