@@ -44,15 +44,16 @@ def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction,
 
 
 def with_numbers(texts: Sequence[str], known: Known) -> tuple[str, ...]:
-    """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own; and
-    with an option's name that a match found."""
+    """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own;
+    `{option}` is the name that a match found."""
 
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
         if number is None and match[1] == "port":
             number = _engine(known).port
-        if number is None and _OPTION.fullmatch(known.groups.get(match[1], "")):
-            return known.groups[match[1]]
+        if number is None and match[1] == "option":
+            name = known.groups.get("option", "")
+            return name if _OPTION.fullmatch(name) else "the option"
         return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in texts)

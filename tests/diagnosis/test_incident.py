@@ -14,8 +14,8 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 WRAPPER = "RuntimeError: Engine core initialization failed. See root cause above."
 
 
-def raised(text: str, *, caused_next: bool = False, entry: str = "f") -> Raised:
-    frames = (Frame("/a/b.py", 3, entry),) if entry else ()
+def raised(text: str, *, caused_next: bool = False, entry: str = "f", then: str = "") -> Raised:
+    frames = tuple(Frame("/a/b.py", 3, function) for function in (entry, then) if function)
     return Raised(text.partition(":")[0], text, 9, frames, caused_next, role_of(text, FAILURES))
 
 
@@ -47,6 +47,8 @@ def incident(*chain: Raised, kind: Any = "exception", title: str = "", **of_line
         ("asyncio.exceptions.CancelledError", "teardown"),
         ("KeyboardInterrupt", "teardown"),
         ("zmq.error.ZMQError: Socket operation on non-socket", "teardown"),
+        ("zmq.error.ZMQError: Address already in use (addr='tcp://127.0.0.1:50000')", "initiating"),
+        ("torch.distributed.DistNetworkError: The server socket has failed to listen. EADDRINUSE", "initiating"),
         ("torch.distributed.DistBackendError: NCCL error, remote process exited or there was a network error", "teardown"),
         ("RuntimeError: Connection closed by peer [10.0.0.1]:4711", "teardown"),
         ("ConnectionRefusedError: [Errno 111] Connection refused", "teardown"),
@@ -127,6 +129,10 @@ def test_whether_a_process_ended_by_it(made: Incident, fatal: bool) -> None:
         (incident(raised("ValueError: x", entry="<module>")), True),
         (incident(raised("ValueError: x", entry="_run_module_as_main")), True),
         (incident(raised("ValueError: x", entry="_bootstrap")), False),  # a child's
+        (
+            incident(raised("ValueError: x", entry="<module>", then="spawn_main")),
+            False,
+        ),  # one that was spawned
         (incident(raised("ValueError: x", entry="<module>"), level="ERROR"), False),
         (incident(raised("ValueError: x", entry="")), False),
         (incident(raised("ValueError: x", entry="<module>"), kind="refusal"), False),

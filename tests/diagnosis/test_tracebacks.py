@@ -117,8 +117,12 @@ def test_what_another_program_wrote_is_the_cause_of_the_exception_that_quotes_it
 
 
 @pytest.mark.parametrize(
-    "aside", ["INFO: x", "usage: vllm", "[rank0]:[W x", "+ vllm serve", "Killed", "/a/b.py:3: UserWarning: x"]
-)
+    "aside",
+    [
+        "INFO: x", "usage: vllm", "[rank0]:[W x", "+ vllm serve", "Killed", "/a/b.py:3: UserWarning: x", "PS C:\\Users\\a> pip",
+        "root@2f1b:/llm# echo $?", "2025-12-23 12:12:31.448027+08:00 - gpustack.worker.serve_manager - WARNING - x", "- ray.manager - ERROR - x",
+    ],
+)  # fmt: skip
 def test_a_message_goes_on_in_raw_output_until_somebody_else_talks(aside: str) -> None:
     made, accepted = read(FRAME, "ValueError: first", "second", "third ", aside)
     assert accepted == [True, True, True, True, False]

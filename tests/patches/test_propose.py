@@ -104,6 +104,15 @@ def test_an_advice_names_the_launchs_own_port(arguments: dict[str, str] | None, 
     assert said in advised and "{" not in advised
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [({"option": "--enable-metrics"}, "Leave --enable-metrics away"), ({}, "Leave the option away"), ({"option": "$(rm)"}, "Leave the option away")],
+)  # fmt: skip
+def test_an_advice_names_the_option_that_was_refused(found: dict[str, str], said: str) -> None:
+    patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "cli-unknown-option")
+    assert with_numbers(patch.advice, Known(groups=found))[0].startswith(said)
+
+
 def test_other_braces_of_an_advice_stay() -> None:
     given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})
