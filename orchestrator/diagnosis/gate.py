@@ -11,7 +11,7 @@ import json
 import re
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from orchestrator.diagnosis.loosened import loosened
 from orchestrator.diagnosis.pieces import Pieces
@@ -47,23 +47,32 @@ class Gate:
         self._needing = [tuple(patterns) for patterns in words.values()]
         self._sought = tuple(map(_as_json_spells_it, words))
         encoded = [word.encode() for word in self._sought]
-        # word by word, one that holds another one is looked for where that was found
-        self._longer = {
+        self.plain = all(map(_plain, self._sought))
+        """Whether JSON spells every word as it is, but for escapes by number."""
+        self._database = _Database(dict(enumerate(encoded))) if hyperscan is not None and encoded else None
+
+    @cached_property
+    def _longer(self) -> dict[int, list[tuple[int, bytes, int]]]:
+        """Word by word, one that holds another one is looked for where that was found."""
+        encoded = [word.encode() for word in self._sought]
+        return {
             at: [(longer, other, other.index(word)) for longer, other in enumerate(encoded) if word in other]
             for at, word in enumerate(encoded)
             if not any(other != word and other in word for other in encoded)
         }
-        self.plain = all(map(_plain, self._sought))
-        """Whether JSON spells every word as it is, but for escapes by number."""
-        self.words = tuple(encoded[at] for at in self._longer)
-        self._database = _Database(dict(enumerate(encoded))) if hyperscan is not None and encoded else None
+
+    @property
+    def words(self) -> tuple[bytes, ...]:
+        """What is looked for word by word."""
+        return tuple(self._sought[at].encode() for at in self._longer)
 
     def hits(self, block: bytes, start: int = 0) -> list[Hit]:
         """The words that were found in `block` behind `start`, in the order of their offsets."""
         if self._database is not None:
             return sorted(self._database.hits(block, start))
         hits: list[Hit] = []
-        for word, longer in zip(self.words, self._longer.values(), strict=True):
+        for at_word, longer in self._longer.items():
+            word = self._sought[at_word].encode()
             at = block.find(word, start)
             while at >= 0:
                 hits += [
