@@ -21,7 +21,7 @@ from tests.diagnosis.labels import CASES, Case, expected, grammar_of, known_of, 
 from tests.diagnosis.test_cases import PATCHES
 
 BOTH = (GRAMMAR, SGLANG)
-EACH = {"vllm": 2, "sglang": 1}
+EACH = {"vllm": 1, "sglang": 1}
 """Cases of an engine that are tried in each form; as `thorough`, every twelfth in all of them."""
 
 
