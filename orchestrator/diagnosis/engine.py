@@ -11,9 +11,10 @@ from typing import Any
 
 from orchestrator.diagnosis import beside, cut_off, endings, own_words, serving
 from orchestrator.diagnosis.answer import asked, finding, remedy
+from orchestrator.diagnosis.following import last_launch
 from orchestrator.diagnosis.hang import hangs, keeper
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
-from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog, last_launch
+from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog
 from orchestrator.diagnosis.lines import Line, read
 from orchestrator.diagnosis.matching import Recognised, recognise
 from orchestrator.diagnosis.remarks import Watched

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from orchestrator.diagnosis import incidents, stacks, startup
+from orchestrator.diagnosis.following import Following
 from orchestrator.diagnosis.gate import Hit, gate_of
-from orchestrator.diagnosis.launches import Following, LaunchLog
+from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import LONGEST, parse, parse_all, without_colours, without_colours_in_json
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.repeats import Repeats

@@ -22,7 +22,7 @@ from orchestrator.patches import catalogue
 from orchestrator.patches.literals import constants, parser
 
 MODULES = (
-    "diagnosis.crashes", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.launches", "diagnosis.lines",
+    "diagnosis.crashes", "diagnosis.hearsay", "diagnosis.incident", "diagnosis.incidents", "diagnosis.following", "diagnosis.launches", "diagnosis.lines",
     "diagnosis.startup", "diagnosis.tracebacks", "engines.vllm.log.grammar", "engines.vllm.log.portrait", "engines.vllm.log.records",
     "engines.vllm.log.selector", "base.bundle", "patches.formula",
 )  # fmt: skip

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from orchestrator.diagnosis import lines
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.following import last_launch
 from orchestrator.diagnosis.hearsay import shows_clients, signs_of_clients, worded_by_a_client
-from orchestrator.diagnosis.launches import last_launch
 from orchestrator.diagnosis.live import Live
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches.known import Known

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.diagnosis.launches import Following, LaunchLog, last_launch
+from orchestrator.diagnosis.following import Following, last_launch
+from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import cut, read
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.engines.vllm.log.grammar import GRAMMAR

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.diagnosis.engine import Diagnosis, diagnose
-from orchestrator.diagnosis.launches import Following, LaunchLog
+from orchestrator.diagnosis.following import Following
+from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.root import root_of

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from orchestrator.diagnosis import gate, lines, search
 from orchestrator.diagnosis.engine import Diagnosis, diagnose, diagnose_log
+from orchestrator.diagnosis.following import Following, last_launch
 from orchestrator.diagnosis.gate import Gate
-from orchestrator.diagnosis.launches import Following, last_launch
 from orchestrator.diagnosis.lines import read
 from orchestrator.diagnosis.remarks import Watched
 from orchestrator.diagnosis.scan import Scanner, scan
@@ -29,7 +29,6 @@ BENIGN = (
 )
 LOGS = {case.id: log(case) for case in CASES[::30]}
 """A few of each kind: each is read several times."""
-
 
 KIMI = log(named("mla-fp8kv-kimi-k25-tp8"))
 
@@ -240,18 +239,24 @@ def outcome(following: Following) -> tuple[object, ...]:
     )
 
 
-@pytest.mark.parametrize("size", [1, 13, 200, 1 << 20])
-@pytest.mark.parametrize("name", SHORT)
-def test_whatever_the_pieces_in_which_it_comes_it_is_as_if_every_line_had_been_read(
-    name: str, size: int
-) -> None:
-    log, every, scanner = SHORT[name], Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
+def assert_as_if_every_line_was_read(log: bytes, size: int) -> None:
+    """Of a log that comes in pieces of that size."""
+    every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
     for line in lines.read(lines.cut([log]), GRAMMAR):
         every.feed(line)
     for start in range(0, len(log), size):
         scanner.feed(log[start : start + size])
     scanner.close()
     assert outcome(scanner.following) == outcome(every)
+    assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
+
+
+@pytest.mark.parametrize("size", [1, 13, 200, 1 << 20])
+@pytest.mark.parametrize("name", SHORT)
+def test_whatever_the_pieces_in_which_it_comes_it_is_as_if_every_line_had_been_read(
+    name: str, size: int
+) -> None:
+    assert_as_if_every_line_was_read(SHORT[name], size)
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -259,14 +264,7 @@ def test_so_it_is_where_words_are_frequent(name: str, monkeypatch: pytest.Monkey
     monkeypatch.setattr(search, "FREQUENT", 2)
     noisy = b"".join(progress(part % 9) + line for part, line in enumerate(SHORT[name].splitlines(True)))
     for text in (noisy, SHORT[name]):
-        every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
-        for line in lines.read(lines.cut([text]), GRAMMAR):
-            every.feed(line)
-        for start in range(0, len(text), 200):
-            scanner.feed(text[start : start + 200])
-        scanner.close()
-        assert outcome(scanner.following) == outcome(every)
-        assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
+        assert_as_if_every_line_was_read(text, 200)
 
 
 def test_the_last_lines_are_there_with_their_numbers_once_it_was_caught_up() -> None:
@@ -326,14 +324,7 @@ JSON = b'{"log":"%s\\n","stream":"stderr"}\n'
 )  # fmt: skip
 def test_of_a_log_in_json_what_says_something_is_read(lines_in_json: list[bytes]) -> None:
     log = (JSON % b"rank 0 is there") * 90 + b"".join(lines_in_json) + (JSON % b"rank 0 is there") * 90
-    every, scanner = Following(GRAMMAR, WATCHED), Scanner(GRAMMAR, WATCHED)
-    for each in lines.read(lines.cut([log]), GRAMMAR):
-        every.feed(each)
-    for start in range(0, len(log), 777):
-        scanner.feed(log[start : start + 777])
-    scanner.close()
-    assert outcome(scanner.following) == outcome(every)
-    assert scanner.following.so_far().remarks.lines == every.so_far().remarks.lines
+    assert_as_if_every_line_was_read(log, 777)
 
 
 def test_a_word_that_json_spells_otherwise_is_found_in_json() -> None:
