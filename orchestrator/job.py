@@ -11,6 +11,7 @@ from orchestrator.base.limits import Limits
 from orchestrator.hosts.host import Host
 from orchestrator.models.published import Published
 from orchestrator.plan.wishes import Wishes
+from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
 from orchestrator.programs.journal import JournalRecord
@@ -37,6 +38,8 @@ class Job:
     lasting: bool = True
     published: Published | None = None
     unread: DeployError | None = None
+    spread: tuple[Choice, ...] = ()
+    """How the model is spread over several hosts, and why."""
 
     @property
     def name(self) -> str:

@@ -70,7 +70,7 @@ def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) 
     from orchestrator.base.errors import UsageError
 
     options = SharedOptions(
-        patches=(), engine_args=(), model_dir=None, name=None, engine_version=None, **given
+        as_one=False, patches=(), engine_args=(), model_dir=None, name=None, engine_version=None, **given
     )
     if bool(options.hosts) == bool(facts):
         raise UsageError("invalid_option", "doctor takes --host HOST, or --facts FILE", verb="doctor")

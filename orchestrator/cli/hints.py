@@ -43,6 +43,8 @@ AFTER: Forms = {
     "wheels_folder": "deploy engine install --help",
     "wheel_broken": "{command}",
     "no_host": "deploy plan --help",
+    "nodes_missing": "{command} --host HOST --as-one",
+    "nodes_differ": "{command} --set {setting}",
     "unknown_gpu": ("{command} --gpu {gpu}", "deploy plan --help"),
     "facts_file": "deploy doctor --host HOST --save FILE",
     "explain_alone": "deploy logs PLAYBOOK --host HOST --explain",

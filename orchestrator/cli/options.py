@@ -21,6 +21,8 @@ class SharedOptions:
     playbook: str
     """Its name or file, or the id of a model; "" where `model_dir` alone says what is deployed."""
     hosts: tuple[str, ...]
+    as_one: bool
+    """Whether the hosts serve one model together."""
     playbooks: tuple[Path, ...]
     patches: tuple[Path, ...]
     ssh_config: str | None
@@ -53,6 +55,7 @@ _TELLING = (
     click.option("-v", "--verbose", is_flag=True, help="show where an error came from"),
 )
 SHARED = (
+    click.option("--as-one", is_flag=True, help="spread one model over all of these hosts; the first is its head"),
     click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own"),
     click.option("--patches", multiple=True, type=FOLDER, help="a folder of patches of your own"),
     *_SSH,

@@ -166,11 +166,12 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     from orchestrator.base.limits import Limits
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
-    from orchestrator.group import Group
+    from orchestrator.group.group import Group
     from orchestrator.loop.deployment import Deployment
 
     options = SharedOptions(
         playbook=box.playbook.name,
+        as_one=False,
         hosts=(HOST,),
         playbooks=(box.playbook_path.parent,),
         patches=patches,

@@ -39,10 +39,11 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():
-            deployment.reading.job.report.emit("note", _nothing(deployment.reading.job), changed=False)
+            job = deployment.readings[0].job
+            job.report.emit("note", _nothing(job), changed=False)
         return 0
 
-    return on_each_host(options, work, source=by_the_host, **wishes)
+    return on_each_host(options, work, source=by_the_host, whole=not dry_run, **wishes)
 
 
 def _nothing(job: Job) -> str:

@@ -33,7 +33,7 @@ def revert(
     from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
-        report = deployment.reading.job.report
+        report = deployment.readings[0].job.report
         if dry_run:
             for step in deployment.reading.taking_back(patch_id, forget=forget):
                 (words,) = step.effects.words
@@ -44,4 +44,4 @@ def revert(
             report.emit("note", "no patch is in force; nothing to revert", changed=False)
         return 0
 
-    return on_each_host(options, work, consents=consents)
+    return on_each_host(options, work, consents=consents, whole=not dry_run)

@@ -7,7 +7,8 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -15,13 +16,16 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
+from orchestrator.cli import as_one
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.several import side_by_side
 from orchestrator.on_host.secrets.secrets import brief, remember
 
 if TYPE_CHECKING:
-    from orchestrator.base.events import Display
+    from orchestrator.base.events import Display, Report
     from orchestrator.base.limits import Limits
+    from orchestrator.hosts.host import Host
+    from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
     from orchestrator.models.published import Published
     from orchestrator.plan.wishes import Wishes
@@ -47,14 +51,17 @@ def on_each_host(
     yes: bool = False,
     report_to: TextIO | None = None,
     source: Sourcing | None = None,
+    whole: bool = False,
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
+    Hosts that serve one model together are one deployment, of which `work` is done once where it is for the `whole`, else for each host.
     `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host, unless
     another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
     source = source or (by_the_host if limits is None else launched_by)
     sought = source(options, consents)
+    together = as_one.wanted(sought.playbook, options.hosts, asked=options.as_one)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
@@ -62,6 +69,8 @@ def on_each_host(
     as_json = options.json and report_to is None
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
         command = _Command(options, sought, wishes, limits, work, shown)
+        if together:
+            return _on_all(command, whole=whole)
         if not several:
             return _on_host(command, options.hosts[0])
         return side_by_side(options.hosts, lambda name: _on_host(command, name), shown, as_json=options.json)
@@ -243,30 +252,61 @@ def _on_host(command: _Command, name: str) -> int:
 def _carry_out(command: _Command, name: str, asked: str) -> int:
     from orchestrator.base.events import Report
 
-    options, playbook = command.options, command.sought.playbook
     report = Report(command.shown, name)
-    if options.model_dir:
-        playbook = playbook.in_folder(folder_of(options.model_dir, local=name == "local"))
+    with _opened(command, name, report) as host:
+        from orchestrator.group.group import Group
+        from orchestrator.loop.deployment import Deployment
+
+        job = _job(command, host, command.sought.playbook, report, asked)
+        return command.work(Deployment(Group.of(job))) or 0
+
+
+def _on_all(command: _Command, *, whole: bool) -> int:
+    """One deployment on all of the hosts."""
+    from orchestrator.base.events import Report
+    from orchestrator.cli.typed import again
+
+    asked = again(command.options, *command.options.hosts)
+    reports = {name: Report(command.shown, name) for name in command.options.hosts}
+    with ExitStack() as stack:
+        deployment = as_one.deployment_on(
+            command.options.hosts,
+            lambda name: _opened(command, name, reports[name]),
+            command.sought.playbook,
+            lambda host, playbook, spread: replace(
+                _job(command, host, playbook, reports[host.name], asked), spread=tuple(spread)
+            ),
+            stack,
+        )
+        parts = (deployment,) if whole else deployment.alone
+        return max(command.work(part) or 0 for part in parts)
+
+
+def _opened(command: _Command, name: str, report: Report) -> Host:
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         # Imported while the host is waited for; the import below waits for this one to end.
         threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()
         from orchestrator.hosts.connect import open_host
 
-        opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
-    with opened as host:
-        from orchestrator.base.limits import Limits
-        from orchestrator.cli.hints import command_for
-        from orchestrator.group import Group
-        from orchestrator.job import Job
-        from orchestrator.loop.deployment import Deployment
+        options = command.options
+        host = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
+    host.other_python = command.sought.playbook.engine.interpreter
+    return host
 
-        host.other_python = playbook.engine.interpreter
-        asker = asker_of(options.hosts, command.shown, as_json=options.json)
-        job = Job(
-            host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
-            published=command.sought.published, unread=command.sought.unread,
-        )  # fmt: skip
-        return command.work(Deployment(Group.of(job))) or 0
+
+def _job(command: _Command, host: Host, playbook: Playbook, report: Report, asked: str) -> Job:
+    from orchestrator.base.limits import Limits
+    from orchestrator.cli.hints import command_for
+    from orchestrator.job import Job
+
+    options = command.options
+    if options.model_dir:
+        playbook = playbook.in_folder(folder_of(options.model_dir, local=host.name == "local"))
+    asker = asker_of(options.hosts, command.shown, as_json=options.json)
+    return Job(
+        host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
+        published=command.sought.published, unread=command.sought.unread,
+    )  # fmt: skip
 
 
 def folder_of(folder: str, *, local: bool) -> str:

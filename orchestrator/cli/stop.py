@@ -29,7 +29,7 @@ def stop(options: SharedOptions, dry_run: bool) -> int:
         deployment.stop()
         return 0
 
-    return on_each_host(options, work)
+    return on_each_host(options, work, whole=not dry_run)
 
 
 def would_stop(reading: Reading) -> int:

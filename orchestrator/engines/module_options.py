@@ -49,6 +49,7 @@ class ModuleOptions(Options):
             asked_context=wanted.context,
             given={**given, **wanted.arguments},
             environment=wanted.environment,
+            node=wanted.node,
         )
 
     @property
@@ -91,7 +92,8 @@ class ModuleOptions(Options):
 
     @property
     def gpus(self) -> int:
-        return self.ranks * self.count(self.data_option)
+        everywhere = self.ranks * self.count(self.data_option)
+        return everywhere // (self.node.of if self.node else 1)
 
     @property
     def context(self) -> Context:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from orchestrator.engines.node import Node
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Origin, Variable
 
@@ -54,6 +55,8 @@ class Wanted:
     arguments: Mapping[str, Option[OptionValue]] = field(default_factory=dict)
     """The engine's own options, by long name without dashes."""
     environment: tuple[Variable, ...] = ()
+    node: Node | None = None
+    """Which of several hosts this is; None where the model lies on this one alone."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,8 @@ class Options(ABC):
     adaptations: tuple[Adaptation, ...] = ()
     """In what it differs from what was asked for, so that this version takes it."""
     additions: tuple[Addition, ...] = ()
+    node: Node | None = None
+    """Which of several hosts this is; None where the model lies on this one alone."""
 
     @property
     @abstractmethod
@@ -200,7 +205,7 @@ class Options(ABC):
     @property
     @abstractmethod
     def ranks(self) -> int:
-        """Over how many GPUs the weights of one copy of the model are spread."""
+        """Over how many GPUs the weights of one copy of the model are spread, on all of its hosts."""
 
     @property
     @abstractmethod
@@ -210,7 +215,7 @@ class Options(ABC):
     @property
     @abstractmethod
     def gpus(self) -> int:
-        """How many GPUs the launch takes in all."""
+        """How many GPUs the launch takes on this host."""
 
     @property
     @abstractmethod

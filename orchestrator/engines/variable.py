@@ -11,7 +11,7 @@ from orchestrator.on_host.secrets.secrets import holds_secret, is_secret, redact
 
 Origin = Literal["default", "playbook", "option", "remedy", "topology", "chosen"]
 """Who set something: nobody, the playbook's file, an option of this command, a patch in force or about to be, or we, by how the
-host's GPUs are connected or by what suits the model and this kind of card."""
+host's GPUs, or the hosts, are connected or by what suits the model and this kind of card."""
 
 
 @dataclass(frozen=True)

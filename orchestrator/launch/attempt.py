@@ -22,7 +22,7 @@ from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.watch import Seen, Watch
 from orchestrator.plan.plan import Plan
-from orchestrator.playbook.endpoint import api_key
+from orchestrator.playbook.endpoint import api_key, health_path
 from orchestrator.programs.ask import ask
 from orchestrator.programs.ended import Ended
 from orchestrator.programs.journal import OutcomeRecord
@@ -75,7 +75,7 @@ class Attempt:
             api_key=api_key(self._job.playbook),
             instance=self._job.name,
             launch=self._under_way.launch,
-            health_path=self._job.playbook.kind.server.health_path,
+            health_path=health_path(self._job.playbook),
             interval=HEALTH_INTERVAL_SECONDS,
         )
         self._watch = Watch(
@@ -112,6 +112,10 @@ class Attempt:
         """Make sure for so long that one which answered lives on (None), while others are waited for."""
         seen = self._watch.until_exit(seconds)
         return None if seen.state == "late" else self._failure(FollowingEnd(seen))
+
+    def vouched(self) -> None:
+        """A completion came out of another host's launch for which this one computes."""
+        self._healthy()
 
     def ask_again(self) -> Failure | None:
         """Ask a launch that was healthy before until a completion comes out (None), or until it is known to be broken."""

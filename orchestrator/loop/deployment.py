@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from orchestrator.base.errors import UsageError
-from orchestrator.group import Group
+from orchestrator.group.group import Group
 from orchestrator.job import Job
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
@@ -23,6 +23,7 @@ from orchestrator.plan.wishes import Goal
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course
+from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
 
@@ -40,6 +41,11 @@ class Deployment:
         """That of the host which serves alone; those of a group are asked one by one."""
         (reading,) = self.readings
         return reading
+
+    @property
+    def alone(self) -> tuple[Deployment, ...]:
+        """Each host's part by itself, for what is only asked."""
+        return tuple(Deployment(Group.of(reading.job)) for reading in self.readings)
 
     @names_what_lives
     def up(self) -> None:
@@ -63,6 +69,7 @@ class Deployment:
             if own.refusals:
                 with reading.named():
                     raise own.refusals[0]
+        planned = self._none_left_behind(planned, goal)
         if all(own.only_asks and isinstance(own.steps[0], Confirm) for own in planned):
             ends = self._together(_no_lock).do(planned)
             assert not isinstance(ends, Fall)  # asking once fails no launch
@@ -83,6 +90,16 @@ class Deployment:
                 planned = self._courses(goal, begins)
             end = Repair(self._together(locks.require), locks).until_healthy(planned)
         self._tell(end)
+
+    def _none_left_behind(self, planned: list[Course], goal: Goal) -> list[Course]:
+        """The lists once all start anew where one of them does: ranks that live never meet others that were started later."""
+        spread = any(reading.job.playbook.node for reading in self.readings)
+        if not spread or not any(own.starts and not _diagnosed(own) for own in planned):
+            return planned
+        return [
+            own if own.starts else course(reading.job, own.plan, goal, "fetch")
+            for reading, own in zip(self.readings, planned, strict=True)
+        ]
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:
@@ -208,12 +225,19 @@ class Deployment:
                         "warning",
                         f"the running launch differs: {difference}; {job.command('restart')} applies it",
                     )
+            if not job.playbook.serves:
+                continue
             tell_healthy(
                 job,
                 served=reading.context,
                 asked=end.plan.options.asked_context.value,
                 running=end.plan.survey.observed.endpoint if end.only_asks else None,
             )
+
+
+def _diagnosed(course: Course) -> bool:
+    """Whether it begins with the cause of an end that nobody has seen: what follows hangs on that."""
+    return isinstance(course.steps[0], Diagnose)
 
 
 def _no_lock() -> None:

@@ -228,7 +228,8 @@ class Reading:
                 and not survey.checkpoint.unusable
             ):
                 survey = foreseen(survey, self.job.published)
-            return make_plan(host, chosen.playbook, survey, wishes, goal=goal, choices=chosen.choices)
+            choices = (*self.job.spread, *chosen.choices)
+            return make_plan(host, chosen.playbook, survey, wishes, goal=goal, choices=choices)
 
     def _with_an_engine(self) -> Survey:
         """How things stand now; where no engine is named any of the host will do, wherever it lies."""

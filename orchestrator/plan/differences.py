@@ -30,7 +30,7 @@ def differences(plan: Plan, patches: Sequence[Patch]) -> tuple[Change, ...]:
 
 def differing(plan: Plan, command: Mapping[str, Any] | None) -> tuple[str, ...]:
     """How the command of a running launch differs from what would be started now, an option each."""
-    then, now = arguments_of(tuple((command or {}).get("argv") or ())), plan.options.texts
+    then, now = (arguments_of(tuple(argv)) for argv in ((command or {}).get("argv") or (), plan.options.argv))
     if not then:
         return ()
     # what nobody asked for, an earlier release of this tool may not have added

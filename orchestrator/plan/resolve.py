@@ -39,6 +39,7 @@ def requested(playbook: Playbook, *, python: str, folder: str) -> Options:
                 Variable(name, item.value, item.reason, playbook.origin("environment", name))
                 for name, item in playbook.environment.items()
             ),
+            node=playbook.node,
         )
     )
 

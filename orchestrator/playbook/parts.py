@@ -18,6 +18,7 @@ from pydantic import (
     ValidationInfo,
     WithJsonSchema,
     field_validator,
+    model_validator,
 )
 
 from orchestrator.engines import registry
@@ -192,10 +193,25 @@ class Parallel(PlaybookPart):
     tensor: Count = 1
     pipeline: Count = 1
     data: Count = 1
+    nodes: Count = 1
+    """Over how many hosts all of them lie, the same number on each."""
 
     @property
     def gpus(self) -> int:
+        """On each host."""
+        return self.ranks // self.nodes
+
+    @property
+    def ranks(self) -> int:
         return self.tensor * self.pipeline * self.data
+
+    @model_validator(mode="after")
+    def _alike(self) -> Parallel:
+        if self.ranks % self.nodes:
+            raise ValueError(
+                f"nodes: {self.ranks} ranks cannot be shared evenly by {self.nodes} hosts; allowed: a divisor of {self.ranks}"
+            )
+        return self
 
 
 class Needs(PlaybookPart):

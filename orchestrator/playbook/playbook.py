@@ -14,6 +14,7 @@ from pydantic import Field, PrivateAttr, SecretStr, ValidationError, field_valid
 from orchestrator.base.errors import UsageError
 from orchestrator.base.yaml_file import load_model
 from orchestrator.engines import registry
+from orchestrator.engines.node import Node
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.variable import Origin
 from orchestrator.on_host.secrets.secrets import brief, is_secret
@@ -79,12 +80,23 @@ class Playbook(Shape):
     _chosen: frozenset[tuple[str, ...]] = PrivateAttr(frozenset())
     """Those that were left open, and chosen for the host."""
     _instance: str | None = PrivateAttr(None)
+    _node: Node | None = PrivateAttr(None)
     _forms: Mapping[str, int] = PrivateAttr({})
 
     @property
     def instance(self) -> str:
         """The name of the deployment: under it a host keeps state, lock and journal. The playbook's own, unless told."""
         return self._instance or self.name
+
+    @property
+    def node(self) -> Node | None:
+        """Which of several hosts it is for; None where the model lies on one alone."""
+        return self._node
+
+    @property
+    def serves(self) -> bool:
+        """Whether requests are answered on this host."""
+        return self._node is None or self._node.serves
 
     @property
     def forms(self) -> Mapping[str, int]:
@@ -131,6 +143,12 @@ class Playbook(Shape):
         named._instance = name
         return named
 
+    def as_node(self, node: Node) -> Playbook:
+        """The playbook for one of several hosts over which the model is spread."""
+        own = self.model_copy()
+        own._node = node
+        return own
+
     def in_folder(self, folder: str) -> Playbook:
         """The playbook with its checkpoint in a folder that an option names."""
         checkpoint = self.checkpoint.model_copy(update={"folder": folder})
@@ -147,6 +165,7 @@ class Playbook(Shape):
         whole._options = self._options
         whole._chosen = self._chosen.union(item.path for item in wanted)
         whole._instance = self._instance
+        whole._node = self._node
         whole._forms = self._forms
         return whole
 
@@ -187,6 +206,7 @@ class Playbook(Shape):
         changed._options = self._options.union(item.path for item in overrides)
         changed._chosen = self._chosen
         changed._instance = self._instance
+        changed._node = self._node
         changed._forms = self._forms
         return changed
 

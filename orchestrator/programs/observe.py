@@ -73,7 +73,8 @@ class Observe(Request[Observation]):
     instance: str
     host: str
     port: int
-    health_path: str
+    health_path: str | None
+    """None: it answers no requests, and nothing is asked of it."""
     model: str | None
     api_key: str | None = secret(None)
     launch: int | None

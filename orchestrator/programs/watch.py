@@ -77,7 +77,8 @@ class FollowLaunch(Request[WatchEvent]):
     launch: int
     host: str
     port: int
-    health_path: str
+    health_path: str | None
+    """None: it answers no requests, and nothing is asked of it."""
     model: str | None
     api_key: str | None = secret(None)
     interval: float

@@ -33,12 +33,16 @@ class Confirm(Step):
 
     @property
     def effects(self) -> Effects:
-        stays = f"nothing else: launch {self.plan.survey.observed.launch} serves and stays as it is"
+        does = "serves" if self.plan.playbook.serves else "computes for the head"
+        stays = f"nothing else: launch {self.plan.survey.observed.launch} {does} and stays as it is"
         differs = (f"it differs from what is asked: {difference}" for difference in self.differences)
-        return Effects((asking(self.plan), stays, *differs))
+        asks = [asking(self.plan)] if self.plan.playbook.serves else []
+        return Effects((*asks, stays, *differs))
 
     def do(self, work: Work) -> Onward:
         survey, job = self.plan.survey, work.job
+        if not self.plan.playbook.serves:
+            return "done"  # the head is asked
         with job.report.step("smoke", "one real completion", limit=SMOKE_SECONDS) as step:
             answer = Server(job).complete(survey.observed.endpoint)
             step.done = tokens(answer) if answer.ok else str(answer.error)

@@ -14,6 +14,7 @@ from orchestrator.plan.change import Change
 from orchestrator.plan.installing import CONSENT
 from orchestrator.plan.plan import Plan
 from orchestrator.plan.wishes import Goal
+from orchestrator.steps.accompany import Accompany, Rejoin
 from orchestrator.steps.answer import AnswerStep
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
@@ -89,7 +90,7 @@ class Course:
 def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Course:
     """What is to be done for this goal, from the start or where an earlier step left off."""
     elsewhere = taken(job, plan.survey.history)
-    if begin is None and goal in ("up", "remediate") and plan.survey.observed.serves:
+    if begin is None and goal in ("up", "remediate") and _stands(plan):
         return Course(goal, plan, (Confirm(plan),), elsewhere, {})  # whatever the host lacks by now
     begin = "launch" if begin == "crowded" else begin
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
@@ -104,6 +105,11 @@ def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Cou
         *refusals(job, plan, counted=_is_counted(steps)),
     )
     return Course(goal, plan, steps, forbidden, plan.lacking)
+
+
+def _stands(plan: Plan) -> bool:
+    """Whether a launch is there that is only to be asked; one that answers no requests counts by what came of it."""
+    return plan.survey.observed.serves or (not plan.playbook.serves and plan.survey.proven)
 
 
 def _is_counted(steps: Sequence[Step]) -> bool:
@@ -143,7 +149,10 @@ def _follow(job: Job, plan: Plan, goal: Goal) -> Iterator[Step]:
         return
     if survey.observed.alive and goal == "patch":
         return
-    if survey.proven:
+    if not plan.playbook.serves and survey.observed.alive:
+        yield Rejoin(plan, launch)
+        yield Accompany(plan, ours=False)
+    elif survey.proven:
         yield AnswerStep(plan, launch)
     elif survey.observed.alive:
         yield WatchStep(plan, launch)
@@ -186,8 +195,11 @@ def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
     if "linger" in job.consents and wants_linger(survey):
         yield Linger()
     yield LaunchStep(plan)
-    yield WatchStep(plan)
-    yield SmokeStep(plan)
+    if plan.playbook.serves:
+        yield WatchStep(plan)
+        yield SmokeStep(plan)
+    else:
+        yield Accompany(plan)
 
 
 def _of_installing(plan: Plan) -> dict[str, str]:

@@ -32,6 +32,8 @@ class Stage(IntEnum):
     """Every checkpoint is there and patched."""
     COMPLETION = 2
     """Every launch is ready."""
+    PROVEN = 3
+    """A completion came out of those that answer requests."""
 
 
 @dataclass(frozen=True)

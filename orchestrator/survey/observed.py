@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.hosts.host import Host
-from orchestrator.playbook.endpoint import api_key, place_of
+from orchestrator.playbook.endpoint import api_key, health_path, place_of
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.ask import ask
 from orchestrator.programs.journal import JournalRecord, read
@@ -68,7 +68,7 @@ def question(playbook: Playbook, launch: int | None = None) -> Observe:
         port=place.port,
         model=place.model,
         api_key=api_key(playbook),
-        health_path=playbook.kind.server.health_path,
+        health_path=health_path(playbook),
         launch=launch,
     )
 

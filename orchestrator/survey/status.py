@@ -18,7 +18,8 @@ def describe(host: str, playbook: Playbook, observed: Observed, history: History
         "host": host,
         "playbook": playbook.name,
         "name": playbook.instance,
-        "state": _state(observed, history),
+        "state": _state(playbook, observed, history),
+        "rank": playbook.node.rank if playbook.node else None,
         "launch": observed.launch,
         "started_at": observed.started_at,
         "exit_code": observed.exit_code,
@@ -57,11 +58,13 @@ def _asked(observed: Observed) -> Context | None:
     return asked if type(asked) is int or asked == "auto" else None
 
 
-def _state(observed: Observed, history: History) -> str:
+def _state(playbook: Playbook, observed: Observed, history: History) -> str:
     if observed.launch is None:
         return "never launched"
     if observed.serves:
         return "healthy"
+    if observed.alive and not playbook.serves and history.outcome is not None:
+        return "computing"
     if observed.alive:
         return "starting" if history.outcome is None else "running, not healthy"
     if observed.members:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import PreflightRefused
-from orchestrator.group import Group
+from orchestrator.group.group import Group
 from orchestrator.loop.deployment import Deployment
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import make_plan

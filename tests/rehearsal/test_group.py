@@ -16,7 +16,7 @@ import pytest
 from orchestrator.base.errors import CheckpointError, DeployError, HostError, Locked, UsageError
 from orchestrator.base.events import Report
 from orchestrator.base.limits import Limits
-from orchestrator.group import Group, GroupHost
+from orchestrator.group.group import Group, GroupHost
 from orchestrator.job import Job
 from orchestrator.loop.deployment import Deployment
 from orchestrator.loop.lock import Lock

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.engines.module_options import ModuleOptions
-from orchestrator.engines.options import Default, Objection
+from orchestrator.engines.options import Default, Objection, Wanted
 from orchestrator.engines.sizing import Overhead
-from orchestrator.engines.vllm import consents, memory, overhead
+from orchestrator.engines.vllm import consents, memory, nodes, overhead
 from orchestrator.engines.vllm.adapting import adapted
 from orchestrator.engines.vllm.architectures import unsupported
 from orchestrator.engines.vllm.beside import named_beside
@@ -47,11 +47,22 @@ class VllmOptions(ModuleOptions):
     context_parallel_option = "decode-context-parallel-size"
     rules = consents.RULES
 
+    @classmethod
+    def of(cls, wanted: Wanted) -> Self:
+        whole = super().of(wanted)
+        return nodes.spread(whole, wanted.node) if wanted.node else whole
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        if self.node is not None and not self.node.serves:
+            return nodes.headless(self)
+        return super().argv
+
     def code_beside(self) -> tuple[str, ...]:
         return tuple(named_beside(self.argv, self.folder))
 
     def for_version(self, version: str) -> Self:
-        return adapted(self, version)
+        return nodes.patient(adapted(self, version), version)
 
     def leaving_stacks(self, version: str) -> Self:
         return leaving_stacks(self, version)

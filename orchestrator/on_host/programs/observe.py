@@ -18,7 +18,7 @@ from orchestrator.on_host.state.state import boot_id, known_folder, machine_id, 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Everything that can be told in one round trip; changes nothing, but notes what it saw of a launch.
 
-    request: instance, port, host, health_path, model, api_key, launch (null: the one that lives, else the latest). A launch
+    request: instance, port, host, health_path (null: it answers no requests, and nobody is asked), model, api_key, launch (null: the one that lives, else the latest). A launch
     that lives is asked where it was started to answer (`note.endpoint` of its command), whatever the request says.
     Answers {launch: N or null, process: {alive, pid, started_at, members: [{pid, name, rss_bytes}],
     exit_code} or null, command: what was started or null, endpoint: {host, port, model} that was asked, log: {path, bytes, silent_seconds} or null,
@@ -39,11 +39,14 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     }
     place = (_place(command) if command and members else None) or requested
     host, port = place["host"], place["port"]
-    health = endpoint.health(host, port, request["health_path"], timeout=2.0)
+    path = request["health_path"]
+    health = endpoint.health(host, port, path, timeout=2.0) if path else None
     models = None
     if health == 200:
         models = endpoint.models(host, port, api_key=request.get("api_key"), timeout=2.0)
-    listener = listeners.occupant(endpoint.reachable(host), port, [member.pid for member in members])
+    listener = None
+    if path:
+        listener = listeners.occupant(endpoint.reachable(host), port, [member.pid for member in members])
     if listener and not listener["ours"]:
         listener["free_port"] = listeners.free_port(port)
     return {

@@ -29,8 +29,8 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     It has ended when its supervisor is gone and none of its processes listens on the port: somebody may have ended the
     supervisor alone, and a server that goes on serving is no failed launch.
 
-    request: instance, launch, port, host, interval (seconds between health questions), model (id that
-    must be listed, or null), api_key. Yields, `waited` in seconds:
+    request: instance, launch, port, host, health_path (null: it answers no requests, and nothing is asked of it),
+    interval (seconds between health questions), model (id that must be listed, or null), api_key. Yields, `waited` in seconds:
 
     {"process": "running", "launch", "pid"} first, where it runs at all, and again with the pid of the server where that
     lives on without its supervisor;
@@ -74,7 +74,7 @@ def _holder(launch: Launch, request: dict[str, Any]) -> procs.Process | None:
     if supervisor is not None:
         return supervisor
     members = [member.pid for member in launches.members(launch, at)]
-    if not members:
+    if not members or not request["health_path"]:
         return None
     host = endpoint.reachable(request.get("host") or "127.0.0.1")
     inodes = [listener.inode for listener in listeners.listening(host, request["port"])]
@@ -161,7 +161,8 @@ class _Asking:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> _Asking:
-        self._thread.start()
+        if self._request["health_path"]:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.group import Group, GroupHost
+from orchestrator.group.group import Group, GroupHost
 from tests.jobs import Answering, job
 
 

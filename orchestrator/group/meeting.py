@@ -1,0 +1,59 @@
+"""On which network do the hosts of a group reach each other? Pure: the addresses of each in, one of each out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Interface, IPv4Network
+
+from orchestrator.base.errors import PreflightRefused
+from orchestrator.programs.addresses import Address, Addresses
+
+_SLOWEST = 1
+"""Mbit/s of an interface that tells no speed, as virtual ones do: any that tells one is preferred."""
+
+
+def meeting(hosts: Mapping[str, Addresses]) -> dict[str, Address]:
+    """The address of each host, by its name, on the fastest network that all of them are in.
+
+    A network in which two machines have the same address is one inside each of them, as container engines make them.
+    Raises PreflightRefused("no_common_network").
+    """
+    common = [own for network in _networks(hosts) if (own := _on(network, hosts)) is not None]
+    if not common:
+        look = f"ip -br address  # on {next(iter(hosts))}"
+        raise PreflightRefused("no_common_network", _apart(hosts), next_command=look)
+    return dict(zip(hosts, max(common, key=_speed), strict=True))
+
+
+def _networks(hosts: Mapping[str, Addresses]) -> Iterable[IPv4Network]:
+    return dict.fromkeys(_network(address) for listed in hosts.values() for address in listed.addresses)
+
+
+def _on(network: IPv4Network, hosts: Mapping[str, Addresses]) -> list[Address] | None:
+    """The address of every host in a network; None where one of them has none there, or two have the same."""
+    own = [
+        next((address for address in listed.addresses if _network(address) == network), None)
+        for listed in hosts.values()
+    ]
+    whole = [address for address in own if address is not None]
+    machines = {listed.hostname for listed in hosts.values()}
+    return (
+        whole if len(whole) == len(own) and len({each.address for each in whole}) >= len(machines) else None
+    )
+
+
+def _network(address: Address) -> IPv4Network:
+    return IPv4Interface(f"{address.address}/{address.prefix}").network
+
+
+def _speed(addresses: Iterable[Address]) -> int:
+    """That of the slowest: ranks wait for each other."""
+    return min(address.mbit or _SLOWEST for address in addresses)
+
+
+def _apart(hosts: Mapping[str, Addresses]) -> str:
+    every = "; ".join(
+        f"{name} has {', '.join(f'{each.address}/{each.prefix}' for each in listed.addresses) or 'none'}"
+        for name, listed in hosts.items()
+    )
+    return f"the hosts share no network on which each has an address of its own: {every}"

@@ -1,0 +1,52 @@
+"""How is one model spread over several hosts: which ranks on which of them, and who is the head?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from orchestrator.base.errors import UsageError
+from orchestrator.engines.node import MEETING_PORT, Node, patience
+from orchestrator.group.meeting import meeting
+from orchestrator.playbook.choice import Choice
+from orchestrator.playbook.playbook import Playbook
+from orchestrator.programs.addresses import Addresses
+
+_NODES, _PIPELINE, _TENSOR = ("parallel", "nodes"), ("parallel", "pipeline"), ("parallel", "tensor")
+
+
+def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]]:
+    """The playbook for so many hosts together, with what was chosen for it and why.
+
+    A playbook that is written for one host keeps its ranks there, and its layers are shared out over the hosts: what passes
+    from one stage to the next is small, while the parts of a layer need the fastest links there are. Raises
+    UsageError("nodes_differ").
+    """
+    parallel = playbook.parallel
+    if parallel.nodes == hosts:
+        return playbook, ()
+    if parallel.nodes != 1 or playbook.origin(*_NODES) in ("option", "playbook"):
+        raise UsageError(
+            "nodes_differ",
+            f"{playbook.name} is spread over {parallel.nodes} hosts, and {hosts} are named",
+            setting=f"parallel.nodes={hosts}",
+        )
+    choices = [Choice(_NODES, hosts, f"{hosts} hosts serve as one")]
+    if playbook.needs.gpus == 0:
+        if parallel.tensor % hosts:
+            why = "on CPUs a layer is spread over the hosts: stages of a pipeline are for GPUs"
+            choices.append(Choice(_TENSOR, parallel.tensor * hosts, why))
+    else:
+        why = "the layers are shared out over the hosts: between stages little is sent, inside a layer much"
+        choices.append(Choice(_PIPELINE, parallel.pipeline * hosts, why))
+    return playbook.completed({choice.key: choice.value for choice in choices}), tuple(choices)
+
+
+def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]:
+    """Each host's part, by its name; the first one named is the head. Raises what `meeting` does."""
+    places = meeting(hosts)
+    head = next(iter(places.values())).address
+    waits = patience(playbook.figures.weights_bytes, len(hosts))
+    return {
+        name: Node(rank, len(hosts), head, MEETING_PORT, place.address, place.interface, waits)
+        for rank, (name, place) in enumerate(places.items())
+    }

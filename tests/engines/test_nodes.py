@@ -1,0 +1,86 @@
+"""What each host of a launch over several starts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from orchestrator.engines.node import Node
+from orchestrator.engines.options import Option, Wanted
+from orchestrator.engines.variable import Variable
+from orchestrator.engines.vllm.options import VllmOptions
+
+HEAD = Node(0, 2, "10.0.0.1", 29501, "10.0.0.1", "eth0")
+WORKER = replace(HEAD, rank=1, address="10.0.0.2", interface="ib0")
+
+
+def launch(node: Node | None, arguments: dict[str, Any] | None = None, **variables: str) -> VllmOptions:
+    def option(value: Any) -> Option[Any]:
+        return Option(value, "playbook")
+
+    return VllmOptions.of(
+        Wanted(
+            python="/p", folder=option("/m"), served_name=option("m"), listen=option("127.0.0.1"), port=option(8000),
+            tensor=option(4), pipeline=option(2), data=option(1), context=option(4096),
+            arguments={name: option(value) for name, value in (arguments or {}).items()},
+            environment=tuple(Variable(name, text, "", "playbook") for name, text in variables.items()),
+            node=node,
+        )
+    )  # fmt: skip
+
+
+def test_the_head_serves_and_the_others_are_headless() -> None:
+    head, worker = launch(HEAD).argv, launch(WORKER).argv
+    assert head[:5] == ("/p", "-m", "vllm.entrypoints.openai.api_server", "--model", "/m")
+    assert "--headless" not in head
+    assert worker[:6] == ("/p", "-m", "vllm.entrypoints.cli.main", "serve", "/m", "--headless")
+    assert "--model" not in worker
+    for argv, rank in ((head, "0"), (worker, "1")):
+        told = dict(pairwise(argv))
+        assert (told["--nnodes"], told["--node-rank"]) == ("2", rank)
+        assert (told["--master-addr"], told["--master-port"]) == ("10.0.0.1", "29501")
+        assert told["--distributed-executor-backend"] == "mp"
+
+
+def test_each_names_its_own_address_and_interface() -> None:
+    sent = launch(WORKER).sent
+    assert sent == {"VLLM_HOST_IP": "10.0.0.2", "GLOO_SOCKET_IFNAME": "ib0", "NCCL_SOCKET_IFNAME": "ib0"}
+    assert launch(WORKER, VLLM_HOST_IP="10.0.0.9").sent["VLLM_HOST_IP"] == "10.0.0.9"
+
+
+def test_cards_are_counted_on_this_host_and_weights_over_all() -> None:
+    assert (launch(HEAD).gpus, launch(HEAD).ranks) == (4, 8)
+    assert (launch(None).gpus, launch(None).ranks) == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("version", "given", "set_"),
+    [
+        ("0.33.0", {}, {"distributed-timeout-seconds": 60, "cpu-distributed-timeout-seconds": 60}),
+        ("0.19.0", {}, {"distributed-timeout-seconds": 60}),
+        ("0.16.0", {}, {}),
+        (
+            "0.33.0",
+            {"distributed-timeout-seconds": 900},
+            {"distributed-timeout-seconds": 900, "cpu-distributed-timeout-seconds": 60},
+        ),
+    ],
+)
+def test_ranks_wait_no_longer_than_they_need_to(
+    version: str, given: dict[str, Any], set_: dict[str, Any]
+) -> None:
+    options = launch(HEAD, given).for_version(version)
+    assert {name: option.value for name, option in options.given.items() if "timeout" in name} == set_
+    assert len(options.additions) == len(set_) - len(given)
+    assert options.for_version(version) == options
+    assert not options.objections(version)
+    alone = launch(None).for_version(version)
+    assert not any("timeout" in name for name in alone.given)
+
+
+def test_a_release_without_several_hosts_is_told() -> None:
+    objections = launch(HEAD).for_version("0.10.2").objections("0.10.2")
+    assert {"nnodes", "node-rank", "master-addr", "master-port"} <= {each.option for each in objections}

@@ -1,0 +1,59 @@
+"""On which network hosts reach each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.base.errors import PreflightRefused
+from orchestrator.group.meeting import meeting
+from orchestrator.programs.addresses import Address, Addresses
+
+
+def host(name: str, *listed: tuple[str, str, int | None]) -> Addresses:
+    addresses = []
+    for interface, text, mbit in listed:
+        address, _, prefix = text.partition("/")
+        addresses.append(Address(interface=interface, address=address, prefix=int(prefix), mbit=mbit))
+    return Addresses(hostname=name, addresses=tuple(addresses))
+
+
+DOCKER = ("docker0", "172.17.0.1/16", None)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "taken"),
+    [
+        ([("eth0", "10.0.0.1/24", 1000)], [("eth0", "10.0.0.2/24", 1000)], ("10.0.0.1", "10.0.0.2")),
+        (
+            [("eth0", "10.0.0.1/24", 1000), ("ib0", "10.9.0.1/24", 200_000)],
+            [("bond0", "10.0.0.2/24", 25_000), ("ib7", "10.9.0.2/24", 100_000)],
+            ("10.9.0.1", "10.9.0.2"),
+        ),
+        ([DOCKER, ("eth0", "10.0.0.1/8", None)], [DOCKER, ("eth0", "10.3.0.2/8", None)], ("10.0.0.1", "10.3.0.2")),
+        (
+            [("eth0", "10.0.0.1/24", 40_000), ("eth1", "10.1.0.1/24", 1000)],
+            [("eth0", "10.0.0.2/24", 100), ("eth1", "10.1.0.2/24", 1000)],
+            ("10.1.0.1", "10.1.0.2"),
+        ),
+    ],
+    ids=["the only one", "the fastest", "not one inside each of them", "as fast as its slowest"],
+)  # fmt: skip
+def test_the_network_is_the_fastest_of_all_hosts(first: list, second: list, taken: tuple) -> None:
+    places = meeting({"a": host("one", *first), "b": host("two", *second)})
+    assert (places["a"].address, places["b"].address) == taken
+    assert list(places) == ["a", "b"]
+
+
+def test_two_names_of_one_machine_meet_on_it() -> None:
+    own = [("eth0", "10.0.0.1/24", 1000)]
+    places = meeting({"a": host("one", *own), "b": host("one", *own)})
+    assert places["a"].address == places["b"].address == "10.0.0.1"
+
+
+def test_hosts_that_are_apart_are_told_with_their_addresses() -> None:
+    hosts = {"a": host("one", DOCKER, ("eth0", "10.0.0.1/24", None)), "b": host("two", DOCKER)}
+    with pytest.raises(PreflightRefused, match=r"a has 172\.17\.0\.1/16, 10\.0\.0\.1/24; b has") as refused:
+        meeting(hosts)
+    assert refused.value.code == "no_common_network"
+    with pytest.raises(PreflightRefused, match="b has none"):
+        meeting({**hosts, "b": host("two")})
