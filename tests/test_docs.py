@@ -11,9 +11,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import FolderKind, shipped
+from tests import yaml_data
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
@@ -37,7 +37,7 @@ def test_what_is_shipped_fits_the_schema_for_editors(kind: str, folder: FolderKi
     paths = sorted(shipped(folder).rglob("*.yaml"))
     assert paths
     for path in paths:
-        value = json.loads(json.dumps(YAML(typ="safe").load(path), default=str))
+        value = json.loads(json.dumps(yaml_data.load(path), default=str))
         assert judge.is_valid(value), path.name
         assert not judge.is_valid({**value, "unknown": 1}), path.name
 

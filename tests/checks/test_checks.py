@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.checks.check import Check
 from orchestrator.checks.checks import checks, verdict
@@ -17,12 +16,13 @@ from orchestrator.facts.source import Unknown
 from orchestrator.playbook.pinned import PinnedEngine
 from orchestrator.report.checks_text import check_lines
 from orchestrator.report.layout import plain
+from tests import yaml_data
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 
 
 def case(path: Path) -> dict[str, Any]:
-    loaded: dict[str, Any] = YAML(typ="safe").load(path)
+    loaded: dict[str, Any] = yaml_data.load(path)
     return loaded
 
 

@@ -15,12 +15,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines import registry
 from orchestrator.engines.log_grammar import LogGrammar
 from orchestrator.patches.known import Known
+from tests import yaml_data
 
 FOLDER = Path(__file__).parent / "cases"
 UNRECOGNISED = "no-patch"
@@ -53,7 +52,7 @@ class Case(NamedTuple):
 
 
 def _labels(file: Path) -> dict[Case, dict[str, Any]]:
-    labels: dict[str, dict[str, Any]] = YAML(typ="safe").load(file)
+    labels: dict[str, dict[str, Any]] = yaml_data.load(file)
     return {Case(file.parent, name): _complete(file.parent, label) for name, label in labels.items()}
 
 

@@ -47,19 +47,16 @@ def test_a_log_whose_lines_were_written_twice_says_the_same(case: Case) -> None:
     assert answer(judged(case, twice)) == answer(judged(case, log(case)))
 
 
-RAISED = [case for case in SOME if (cause := judged(case, log(case)).root_cause) and cause.exception]
-"""What is told by a line alone is judged by where it stands."""
-
-
 LOST = 0.05
 """A share of them: where nobody's line comes between the first and the second line of a message, its second is lost."""
 
 
 def test_processes_that_write_in_another_order_say_the_same() -> None:
-    other = [
-        case.id for case in RAISED if answer(judged(case, mixed(case))) != answer(judged(case, log(case)))
-    ]
-    assert len(other) <= LOST * len(RAISED), other
+    wholes = {case: judged(case, log(case)) for case in SOME}
+    # what is told by a line alone is judged by where it stands
+    raised = [case for case, whole in wholes.items() if whole.root_cause and whole.root_cause.exception]
+    other = [case.id for case in raised if answer(judged(case, mixed(case))) != answer(wholes[case])]
+    assert len(other) <= LOST * len(raised), other
 
 
 def mixed(case: Case) -> bytes:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.engines.command_line import canonical
@@ -19,8 +18,9 @@ from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.engines.vllm.releases import table, within
 from orchestrator.plan import resolve
 from orchestrator.playbook import playbook
+from tests import yaml_data
 
-CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "for_version.yaml")
+CASES: list[dict[str, Any]] = yaml_data.load(Path(__file__).parent / "cases" / "for_version.yaml")
 COMMON = ("model", "served-model-name", "host", "port", "tensor-parallel-size", "max-model-len")
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.vllm.overhead import Profiled, overhead
+from tests import yaml_data
 
 HERE = Path(__file__).parent
-LAUNCHES: list[dict[str, Any]] = YAML(typ="safe").load(HERE / "measured.yaml")["launches"]
+LAUNCHES: list[dict[str, Any]] = yaml_data.load(HERE / "measured.yaml")["launches"]
 
 
 def estimated(launch: dict[str, Any], **more: Any) -> Overhead:

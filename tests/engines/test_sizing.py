@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ruamel.yaml import YAML
 
 from orchestrator.engines import sizing
 from orchestrator.engines.kv_cache import CacheLayers, KvCache
 from orchestrator.engines.sizing import Overhead, fit
 from orchestrator.engines.vllm import memory
 from orchestrator.engines.vllm.memory import default_step_tokens
+from tests import yaml_data
 
-CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "cases" / "sizing.yaml")
+CASES: list[dict[str, Any]] = yaml_data.load(Path(__file__).parent / "cases" / "sizing.yaml")
 
 
 def each_token(size: int | None, ranks: int = 1) -> KvCache | None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.facts.source import Output
+from tests import yaml_data
 
 CASES = Path(__file__).parent / "cases"
 
@@ -21,6 +21,6 @@ def cases(fact: str) -> list[Any]:
 
 
 def _case(path: Path) -> tuple[Output, dict[str, Any]]:
-    expected: dict[str, Any] = YAML(typ="safe").load(path.with_suffix(".yaml"))
+    expected: dict[str, Any] = yaml_data.load(path.with_suffix(".yaml"))
     # bytes, not text: a carriage return in an output is part of the case
     return Output(expected.pop("rc", 0), path.read_bytes().decode()), expected

@@ -20,11 +20,11 @@ from orchestrator.models.written import as_yaml
 from orchestrator.plan import resolve
 from orchestrator.plan.plan import make_plan
 from orchestrator.plan.wishes import Wishes
-from tests import surveys
+from tests import surveys, yaml_data
 from tests.jobs import PATCHES
 
 CONFIGS = Path(__file__).parents[1] / "engines" / "sizing" / "configs"
-TABLE: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("table.yaml"))
+TABLE: list[dict[str, Any]] = yaml_data.load(Path(__file__).with_name("table.yaml"))
 HOSTS = {
     "rtx": (surveys.cards(8), "0.24.0"),
     "h200": (surveys.cards(8, cap="9.0", memory_mib=143771), "0.16.0"),

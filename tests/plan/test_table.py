@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from packaging.version import Version
-from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
@@ -21,10 +20,11 @@ from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey import supposed
 from orchestrator.survey.cards import named
+from tests import yaml_data
 from tests.plan.test_predict import CONFIG
 
-TABLE: dict[str, Any] = YAML(typ="safe").load(Path(__file__).with_name("table.yaml"))
-ANSWERS: dict[str, dict[str, list[str]]] = YAML(typ="safe").load(
+TABLE: dict[str, Any] = yaml_data.load(Path(__file__).with_name("table.yaml"))
+ANSWERS: dict[str, dict[str, list[str]]] = yaml_data.load(
     Path(__file__).parents[1] / "engines/selector/answers.yaml"
 )
 PATCHES = catalogue.load([shipped("patches")])

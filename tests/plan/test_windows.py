@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.base.data_folders import shipped
 from orchestrator.engines.kv_cache import CacheQuestion
@@ -19,10 +18,9 @@ from orchestrator.patches.known import Known
 from orchestrator.plan.change import worked_out
 from orchestrator.plan.predict import may_be_foreseen
 from orchestrator.plan.windows import as_here, holds, instead, window_of
+from tests import yaml_data
 
-ROWS: dict[str, list[dict[str, Any]]] = YAML(typ="safe").load(
-    Path(__file__).with_name("predictions.yaml").read_text()
-)
+ROWS: dict[str, list[dict[str, Any]]] = yaml_data.load(Path(__file__).with_name("predictions.yaml"))
 PATCHES = {f"{patch.category}/{patch.id}": patch for patch in catalogue.load([shipped("patches")])}
 LOGS = Path(__file__).parents[1] / "diagnosis" / "cases"
 CASES = [
@@ -41,7 +39,7 @@ def merged(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def labels_of(name: str) -> dict[str, dict[str, Any]]:
-    labels: dict[str, dict[str, Any]] = YAML(typ="safe").load((LOGS / name / "cases.yaml").read_text())
+    labels: dict[str, dict[str, Any]] = yaml_data.load(LOGS / name / "cases.yaml")
     return labels
 
 

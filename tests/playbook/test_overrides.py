@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.base.errors import UsageError
 from orchestrator.playbook import playbook
 from orchestrator.playbook.overrides import Override, apply_overrides, parse_overrides
 from orchestrator.playbook.playbook import Playbook
+from tests import yaml_data
 
 CASES = Path(__file__).parent / "cases"
-OVERRIDES: list[dict[str, Any]] = YAML(typ="safe").load(CASES / "overrides.yaml")
+OVERRIDES: list[dict[str, Any]] = yaml_data.load(CASES / "overrides.yaml")
 
 
 @pytest.fixture

@@ -16,15 +16,15 @@ from tests.sshd import HOST_PATH
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The contract's tests ask for hosts of several kinds; here they are only run on the one that is remote."""
     here = Path(__file__).parent
-    others = [
+    others = {
         item
         for item in items
-        if here in item.path.parents
-        and isinstance(item, pytest.Function)
+        if isinstance(item, pytest.Function)
         and hasattr(item, "callspec")
         and item.callspec.params.get("host", "remote") != "remote"
-    ]
-    config.hook.pytest_deselected(items=others)
+        and here in item.path.parents
+    }
+    config.hook.pytest_deselected(items=[*others])
     items[:] = [item for item in items if item not in others]
 
 

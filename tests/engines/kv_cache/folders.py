@@ -15,9 +15,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from orchestrator.on_host.checkpoint.configs import CONFIG
+from tests import yaml_data
 
 HERE = Path(__file__).parent
 PUBLISHED = HERE.parent / "sizing" / "configs"
@@ -27,7 +26,7 @@ SIDECAR = "hf_quant_config.json"
 
 def variants() -> dict[str, dict[str, bytes]]:
     """The forms of folders.yaml by name, as the bytes of their files."""
-    declared = YAML(typ="safe").load(HERE / "folders.yaml")
+    declared = yaml_data.load(HERE / "folders.yaml")
     layouts = cycle((_indented, _four, _with_crlf, _one_line))
     found = {}
     for (name, form), layout in zip(declared["folders"].items(), layouts, strict=False):

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.checkpoint.edits import documents
 from orchestrator.engines.vllm.kv_cache import resolved
+from tests import yaml_data
 from tests.engines.kv_cache.folders import everything, variants
 from tests.engines.kv_cache.real import NO_ENGINE, engine_answers
 
 HERE = Path(__file__).parent
 RELEASE, OLDER = "0.32.0", ("0.24.0", "0.19.1", "0.16.0")
-EXPECTED: dict[str, dict[str, Any]] = YAML(typ="safe").load(HERE / "expected.yaml")["folders"]
+EXPECTED: dict[str, dict[str, Any]] = yaml_data.load(HERE / "expected.yaml")["folders"]
 FOLDERS = everything()
 ASKED = [name for name in FOLDERS if name in EXPECTED]
 """All but a published config that another test came by since."""

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from orchestrator.engines.kv_cache import CacheQuestion, KvCache
 from orchestrator.engines.vllm.sizing.cost import kv_cache
+from tests import yaml_data
 
 HERE = Path(__file__).parent
-EXPECTED: dict[str, dict[str, Any]] = YAML(typ="safe").load(HERE / "expected.yaml")["configs"]
+EXPECTED: dict[str, dict[str, Any]] = yaml_data.load(HERE / "expected.yaml")["configs"]
 TENSOR = (1, 2, 4, 8)
 DTYPES = {"bf16": "auto", "fp8": "fp8"}
 
