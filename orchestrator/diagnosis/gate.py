@@ -100,12 +100,27 @@ class Gate:
         """The expressions that need the word."""
         return self._needing[word]
 
-    def narrowed(self, frequent: Collection[int], silent: Collection[str]) -> Narrowed | None:
-        """The same without the expressions in `silent`, and with what else they need of those that need a word in `frequent`;
-        None where Hyperscan does not run."""
+    def text(self, word: int) -> bytes:
+        """What is looked for in a block for that word."""
+        return self._sought[word].encode()
+
+    def places(self, word: int, block: bytes, start: int) -> list[Hit]:
+        """Where that word stands behind `start`, as `hits` would tell."""
+        text = self.text(word)
+        return [(place.end() - 1, word) for place in re.compile(re.escape(text)).finditer(block, start)]
+
+    def narrowed(
+        self, frequent: Collection[int], silent: Collection[str], left_out: Collection[int] = ()
+    ) -> Narrowed | None:
+        """The same without the words in `left_out` and the expressions in `silent`, and with what else they need of those
+        that need a word in `frequent`; None where Hyperscan does not run."""
         if self._database is None:
             return None
-        words = {at: word.encode() for at, word in enumerate(self._sought) if at not in frequent}
+        words = {
+            at: word.encode()
+            for at, word in enumerate(self._sought)
+            if at not in frequent and at not in left_out
+        }
         pieces = {
             (each or (self._sought[at],), at): None
             for at in sorted(frequent)
@@ -186,5 +201,6 @@ class _Database:
             hits.append((start + to - 1, number))
 
         with self._scanning:
-            self._database.scan(block[start:], match_event_handler=take)
+            # its types do not know that it takes any buffer, and a slice of bytes would be copied
+            self._database.scan(memoryview(block)[start:], match_event_handler=take)  # type: ignore[type-var]
         return hits

@@ -29,8 +29,8 @@ _TAIL = 128 << 10
 """Bytes at the end of a log in which its last lines are looked for."""
 _WRAPPED = (b'{"log":"', b'"message":', b'"msg":')
 """Signs of a log whose lines are JSON objects."""
-_COLON = b'":'
-"""None of them is without it, and most logs are."""
+_QUOTED = (b'"', b'":')
+"""None of them is without these, most logs are, and the first is looked for at once."""
 _SPELT = (b"\\u", b"\\/")
 """What such a line has where words in it may be spelt otherwise: it is read whatever it says."""
 _COLOUR_IN_JSON = b"\\u001b["
@@ -113,7 +113,11 @@ class Scanner:
         block = self._held + chunk
         if b"\x1b" in chunk:
             block, self._searched = without_colours(block), 0
-        if not self._wrapped and _COLON in chunk and any(word in chunk for word in _WRAPPED):
+        if (
+            not self._wrapped
+            and all(sign in chunk for sign in _QUOTED)
+            and any(map(chunk.__contains__, _WRAPPED))
+        ):
             self._wrapped, self._searched = True, 0
         if self._wrapped and _COLOUR_IN_JSON in chunk:
             block, self._searched = without_colours_in_json(block), 0
@@ -125,6 +129,12 @@ class Scanner:
 
     def _found(self, block: bytes, start: int) -> list[Hit]:
         hits = self._search.hits(block, start)
+        if left_out := self._search.left_out:
+            alone = not hits and self.following.settled(self._number + 1)
+            if not (alone and self._repeats.takes_all(left_out, block, start, block.rfind(b"\n") + 1)):
+                hits = sorted(
+                    hits + [at for word in left_out for at in self._gate.places(word, block, start)]
+                )
         if not self._wrapped:
             return hits
         signs = _SPELT if self._gate.plain else (b"\\",)
@@ -143,7 +153,10 @@ class Scanner:
             while at < len(hits) and hits[at][0] < asked:
                 words, at = (*words, hits[at][1]), at + 1
             first = block.rfind(b"\n", 0, hit) + 1
-            if hit < position or self._repeats.takes(words, block, first, hit, asked):
+            if hit < position:
+                continue
+            if self._repeats.takes(words, block, first, hit, asked):
+                self._search.only_counted(words)
                 continue
             if not self._tells(block, first, asked):
                 self._search.told_nothing(words)
@@ -226,12 +239,15 @@ class Scanner:
 
     def _skip(self, block: bytes, start: int, end: int) -> None:
         """Pass over lines of which it is enough to know that they were there, and which was the last."""
+        count, counted = 0, start
         if repeat := self._repeats.take_last():
             first, after = repeat
-            number = self._number + block.count(b"\n", start, first) + 1
+            counted = min(first, end)
+            count = block.count(b"\n", start, counted)
+            number = self._number + count + block.count(b"\n", counted, first) + 1
             self._feed(block[first : min(after - 1, first + LONGEST)], number, [])
         self._look_for_clients(block, start, end)
-        count = block.count(b"\n", start, end)
+        count += block.count(b"\n", counted, end)
         number, stop = self._number + count, end
         while stop > start:
             line_start = block.rfind(b"\n", start, stop - 1) + 1 or start

@@ -92,3 +92,17 @@ def test_a_narrowed_search_finds_what_a_frequent_word_tells_with_what_its_expres
         b"Killed",
     ]
     assert words_at(narrowed.hits(block, block.index(b"Killed") - 1), block) == [b"Killed"]
+
+
+def test_a_word_that_is_left_out_is_found_where_the_whole_search_finds_it() -> None:
+    whole = Gate(["Capturing CUDA graph", "Killed"])
+    block = b"Capturing CUDA graphs\nKilled\nmore: Capturing CUDA graph\n"
+    narrowed = whole.narrowed([], [], left_out=[0])
+    if gate.hyperscan is None:
+        assert narrowed is None
+        return
+    assert narrowed is not None
+    assert narrowed.hits(block) == [hit for hit in whole.hits(block) if hit[1] == 1]
+    for start in (0, 9):
+        found = [*narrowed.hits(block, start), *whole.places(0, block, start)]
+        assert sorted(found) == whole.hits(block, start)
