@@ -184,6 +184,7 @@ def first_diagnosis(log: Path) -> None:
     def run() -> None:
         with tempfile.TemporaryDirectory() as home:
             clean = {**os.environ, "HOME": home, "XDG_CACHE_HOME": f"{home}/.cache"}
+            clean.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed was compiled when it was
             command = [sys.executable, "-m", "orchestrator.cli.main", "diagnose", str(log)]
             subprocess.run(command, env=clean, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

@@ -54,11 +54,20 @@ def learn(beginning: bytes, grammars: Sequence[LogGrammar]) -> Wrapping:
     """What lies around the lines of a log that begins so."""
     whole = beginning[: beginning.rfind(b"\n") + 1] or beginning
     lines = list(islice(numbered(cut([whole], LONGEST)), LINES))
-    learned = [_learned(lines, grammar) for grammar in grammars]
+    learned: list[Wrapping] = []
+    for grammar in grammars:
+        learned.append(_learned(lines, grammar))
+        if not learned[-1].around and _most_are_own(lines, grammar):
+            return learned[-1]
     if not any(wrapping.around for wrapping in learned):
         return learned[0]
     pairs = zip(learned, grammars, strict=True)
     return max(pairs, key=lambda pair: _brought_to_light(lines, *pair))[0]
+
+
+def _most_are_own(lines: Sequence[Numbered], grammar: LogGrammar) -> bool:
+    """Whether most lines are an engine's records as they stand: another one's can hardly be hidden in them."""
+    return 2 * origin.own((text.encode() for _, text in lines), grammar) > len(lines)
 
 
 def _brought_to_light(lines: Sequence[Numbered], wrapping: Wrapping, grammar: LogGrammar) -> tuple[int, int]:

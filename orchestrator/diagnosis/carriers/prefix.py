@@ -17,6 +17,7 @@ from orchestrator.diagnosis.hearsay import worded_by_a_client
 from orchestrator.engines.log_grammar import LogGrammar
 
 _WORD = r"[\w.+@/~#%-]+"
+_is_word = re.compile(_WORD).fullmatch
 _TOKENS = re.compile(rf"\s+|{_WORD}|.", re.DOTALL)
 _LEVEL = re.compile(r"(?i:trace|debug|info|notice|warn(?:ing)?|err(?:or)?|crit(?:ical)?|fatal)$")
 _CALENDAR = re.compile(
@@ -76,7 +77,7 @@ def _expressions(prefixes: Sequence[str]) -> list[str]:
         tokens = _TOKENS.findall(prefix)
         # the last blanks are part of what the line says, but for those that all have
         words = [token if token.strip() else " " for token in tokens]
-        form = tuple("word" if re.fullmatch(_WORD, token) else token for token in words)
+        form = tuple("word" if _is_word(token) else token for token in words)
         groups[form].append(tokens)
     usual = sorted(groups.values(), key=len, reverse=True)[:_FORMS]
     least = max(1, int(_LEAST_SHARE * len(prefixes)))
@@ -105,7 +106,7 @@ def _is_firm(column: Sequence[str]) -> bool:
     first = column[0]
     if not first.strip():
         return False
-    if not re.fullmatch(_WORD, first):
+    if not _is_word(first):
         return True
     return any(sign.isdigit() for sign in first) or len(set(column)) == 1
 
@@ -116,7 +117,7 @@ def _of_column(column: Sequence[str], *, firm: bool, first: bool) -> str:
     sample = column[0]
     if not sample.strip():
         return r"\s*" if first else r"\s+"
-    if not re.fullmatch(_WORD, sample):
+    if not _is_word(sample):
         return re.escape(sample)
     if all(value.isdigit() for value in values):
         return r"\s*\d+" if first else r"\d+"
