@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from orchestrator.base.amounts import duration
 
+Balance: TypeAlias = Literal["internal", "hybrid", "external"]
+"""Who shares requests out over copies on several hosts: the head, over all; each host over its own; or whoever asks, since
+every copy answers for itself."""
 MEETING_PORT = 29501
 """Where the head's ranks are met by those of the other hosts, unless the playbook names another port (torch's own is 29500,
 which a training on the same host is likely to have)."""
@@ -16,7 +20,7 @@ SLOW_BYTES_PER_SECOND = 1e9
 
 @dataclass(frozen=True)
 class Node:
-    """One of `of` hosts, counted from 0: the head (0) answers requests, the others only compute for it.
+    """One of `of` hosts, counted from 0: the head (0) answers requests, the others only compute for it, unless `balance` says more.
 
     `head` is the address by which the others reach the head, `port` where its ranks are met. `address` and `interface` are
     this host's own on the network that all of them share. `patience` (seconds) is how long a rank waits for another one.
@@ -29,16 +33,17 @@ class Node:
     address: str
     interface: str
     patience: int = PATIENCE_SECONDS
+    balance: Balance = "internal"
 
     @property
     def serves(self) -> bool:
         """Whether this host answers requests."""
-        return self.rank == 0
+        return self.rank == 0 or self.balance != "internal"
 
     @property
     def role(self) -> str:
         """A word for people."""
-        return "head" if self.serves else f"worker {self.rank}"
+        return f"worker {self.rank}" if self.rank else "head"
 
     @property
     def why_patient(self) -> str:

@@ -11,14 +11,16 @@ from orchestrator.playbook.choice import Choice
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.addresses import Addresses
 
-_NODES, _PIPELINE, _TENSOR = ("parallel", "nodes"), ("parallel", "pipeline"), ("parallel", "tensor")
+_NODES, _TENSOR = ("parallel", "nodes"), ("parallel", "tensor")
+_PIPELINE, _DATA = ("parallel", "pipeline"), ("parallel", "data")
 
 
 def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]]:
     """The playbook for so many hosts together, with what was chosen for it and why.
 
-    A playbook that is written for one host keeps its ranks there, and its layers are shared out over the hosts: what passes
-    from one stage to the next is small, while the parts of a layer need the fastest links there are. Raises
+    A playbook that is written for one host keeps its ranks there. Where it has copies there are more of them; else its layers
+    are shared out over the hosts: what passes from one stage to the next is small, while the parts of a layer need the fastest
+    links there are. Raises
     UsageError("nodes_differ").
     """
     parallel = playbook.parallel
@@ -35,6 +37,10 @@ def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]
         if parallel.tensor % hosts:
             why = "on CPUs a layer is spread over the hosts: stages of a pipeline are for GPUs"
             choices.append(Choice(_TENSOR, parallel.tensor * hosts, why))
+    elif parallel.data > 1:
+        choices.append(
+            Choice(_DATA, parallel.data * hosts, "each host has as many copies as the playbook says")
+        )
     else:
         why = "the layers are shared out over the hosts: between stages little is sent, inside a layer much"
         choices.append(Choice(_PIPELINE, parallel.pipeline * hosts, why))
@@ -45,8 +51,9 @@ def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]
     """Each host's part, by its name; the first one named is the head. Raises what `meeting` does."""
     places = meeting(hosts)
     head = next(iter(places.values())).address
+    balance = playbook.parallel.balance
     waits = patience(playbook.figures.weights_bytes, len(hosts))
     return {
-        name: Node(rank, len(hosts), head, MEETING_PORT, place.address, place.interface, waits)
+        name: Node(rank, len(hosts), head, MEETING_PORT, place.address, place.interface, waits, balance)
         for rank, (name, place) in enumerate(places.items())
     }

@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from orchestrator.engines import registry
+from orchestrator.engines.node import Balance
 from orchestrator.engines.options import Context
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.playbook.pinned import INDEX, PinnedEngine
@@ -195,6 +196,8 @@ class Parallel(PlaybookPart):
     data: Count = 1
     nodes: Count = 1
     """Over how many hosts all of them lie, the same number on each."""
+    balance: Balance = "internal"
+    """Which hosts answer requests where copies (`data`) lie on several: the head, each for its own copies, or each copy."""
 
     @property
     def gpus(self) -> int:
@@ -211,6 +214,12 @@ class Parallel(PlaybookPart):
             raise ValueError(
                 f"nodes: {self.ranks} ranks cannot be shared evenly by {self.nodes} hosts; allowed: a divisor of {self.ranks}"
             )
+        if self.data > 1 and self.data % self.nodes:
+            raise ValueError(
+                f"nodes: {self.data} copies cannot be shared evenly by {self.nodes} hosts; allowed: a divisor of {self.data}"
+            )
+        if self.balance == "external" and self.data != self.nodes:
+            raise ValueError("balance: external is for one copy a host; allowed: internal, hybrid")
         return self
 
 

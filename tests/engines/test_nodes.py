@@ -17,14 +17,16 @@ HEAD = Node(0, 2, "10.0.0.1", 29501, "10.0.0.1", "eth0")
 WORKER = replace(HEAD, rank=1, address="10.0.0.2", interface="ib0")
 
 
-def launch(node: Node | None, arguments: dict[str, Any] | None = None, **variables: str) -> VllmOptions:
+def launch(
+    node: Node | None, arguments: dict[str, Any] | None = None, *, data: int = 1, **variables: str
+) -> VllmOptions:
     def option(value: Any) -> Option[Any]:
         return Option(value, "playbook")
 
     return VllmOptions.of(
         Wanted(
             python="/p", folder=option("/m"), served_name=option("m"), listen=option("127.0.0.1"), port=option(8000),
-            tensor=option(4), pipeline=option(2), data=option(1), context=option(4096),
+            tensor=option(4), pipeline=option(2), data=option(data), context=option(4096),
             arguments={name: option(value) for name, value in (arguments or {}).items()},
             environment=tuple(Variable(name, text, "", "playbook") for name, text in variables.items()),
             node=node,
@@ -43,6 +45,57 @@ def test_the_head_serves_and_the_others_are_headless() -> None:
         assert (told["--nnodes"], told["--node-rank"]) == ("2", rank)
         assert (told["--master-addr"], told["--master-port"]) == ("10.0.0.1", "29501")
         assert told["--distributed-executor-backend"] == "mp"
+
+
+COPIES = {
+    "--data-parallel-size": "4",
+    "--data-parallel-address": "10.0.0.1",
+    "--data-parallel-rpc-port": "29501",
+}
+
+
+@pytest.mark.parametrize(
+    ("balance", "of_head", "of_worker", "answers"),
+    [
+        (
+            "internal",
+            {"--data-parallel-size-local": "2", "--api-server-count": "1"},
+            {"--data-parallel-size-local": "2", "--data-parallel-start-rank": "2"},
+            [True, False],
+        ),
+        (
+            "hybrid",
+            {"--data-parallel-size-local": "2", "--api-server-count": "1"},
+            {
+                "--data-parallel-size-local": "2",
+                "--data-parallel-start-rank": "2",
+                "--api-server-count": "1",
+            },
+            [True, True],
+        ),
+    ],
+)
+def test_copies_lie_whole_on_a_host(
+    balance: Any, of_head: dict[str, str], of_worker: dict[str, str], answers: list[bool]
+) -> None:
+    for node, own, serves in zip((HEAD, WORKER), (of_head, of_worker), answers, strict=True):
+        options = launch(replace(node, balance=balance), data=4)
+        argv = options.argv
+        assert argv[1:5] == ("-m", "vllm.entrypoints.cli.main", "serve", "/m")
+        assert ("--headless" not in argv) == options.node.serves == serves  # type: ignore[union-attr]
+        assert ("--data-parallel-hybrid-lb" in argv) == (balance == "hybrid")
+        given = dict(pairwise(argv))
+        named = {name: text for name, text in given.items() if name.startswith(("--data", "--api", "--nn"))}
+        named.pop("--data-parallel-hybrid-lb", None)
+        assert named == {**COPIES, **own}
+        assert not options.for_version("0.33.0").objections("0.33.0")
+        assert options.gpus == 16
+
+
+def test_each_copy_may_answer_for_itself() -> None:
+    argv = dict(pairwise(launch(replace(WORKER, balance="external"), data=2).argv))
+    assert argv["--data-parallel-rank"] == "1"
+    assert "--data-parallel-size-local" not in argv
 
 
 def test_each_names_its_own_address_and_interface() -> None:

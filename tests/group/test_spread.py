@@ -30,8 +30,9 @@ def playbook(parallel: dict[str, int], *settings: str, **more: Any) -> Playbook:
         ({"tensor": 16, "nodes": 2}, {}, 2, (16, 1, 1), 8),
         ({"tensor": 2}, {"needs": {"gpus": 0}}, 2, (2, 1, 1), 0),
         ({}, {"needs": {"gpus": 0}}, 2, (2, 1, 1), 0),
+        ({"tensor": 2, "data": 4}, {}, 2, (2, 1, 8), 8),
     ],
-    ids=["stages over hosts", "more stages", "as the playbook says", "CPUs", "CPUs of one rank"],
+    ids=["stages over hosts", "more stages", "as the playbook says", "CPUs", "CPUs of one rank", "copies"],
 )
 def test_ranks_lie_on_all_hosts(
     parallel: dict[str, int], more: dict[str, Any], hosts: int, ranks: tuple, on_each: int
@@ -54,6 +55,10 @@ def test_another_number_of_hosts_than_the_playbooks_is_refused() -> None:
 
 
 def test_ranks_that_cannot_be_shared_evenly_are_refused() -> None:
+    with pytest.raises(ValidationError, match="2 copies cannot be shared evenly by 4 hosts"):
+        playbook({"tensor": 2, "data": 2, "nodes": 4})
+    with pytest.raises(ValidationError, match="external is for one copy a host"):
+        playbook({"data": 4, "nodes": 2, "balance": "external"})
     with pytest.raises(ValidationError, match="8 ranks cannot be shared evenly by 3 hosts"):
         playbook({"tensor": 8, "nodes": 3})
 

@@ -1,11 +1,13 @@
 """How is one launch of vLLM spread over several hosts, and what does each of them start?
 
 Its own multi-node (0.11.1 and newer): the head runs the usual server, every other host `serve --headless`, which opens no
-HTTP port and prints no word of being ready. Read from vLLM's source and seen with 0.32 on two hosts.
+HTTP port and prints no word of being ready. Copies of the model (data parallel) have options of their own, with which any
+host may answer requests. Read from vLLM's source and seen with 0.32 on two hosts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
@@ -15,9 +17,10 @@ from orchestrator.engines.options import Addition, Option, Options, OptionValue
 from orchestrator.engines.variable import Variable
 from orchestrator.engines.vllm.option_table import releases, takes
 
-_HEADLESS = "vllm.entrypoints.cli.main"
-"""The server's own module ignores --headless."""
+_SERVE = "vllm.entrypoints.cli.main"
+"""The server's own module ignores --headless and --api-server-count."""
 _POSITIONAL = ("model",)
+_COPIES = "data-parallel-size"
 _BACKEND = "distributed-executor-backend"
 _TIMEOUTS = ("distributed-timeout-seconds", "cpu-distributed-timeout-seconds")
 _Some = TypeVar("_Some", bound=Options)
@@ -25,15 +28,37 @@ _Some = TypeVar("_Some", bound=Options)
 
 def spread(options: _Some, node: Node) -> _Some:
     """The launch as this host's part of it."""
-    given: dict[str, Option[OptionValue] | None] = {
-        "nnodes": Option(node.of, "topology"),
-        "node-rank": Option(node.rank, "topology"),
-        "master-addr": Option(node.head, "topology"),
-        "master-port": Option(node.port, "topology"),
-    }
+    copies = int(options.number(_COPIES) or 1)
+    given = dict(_of_copies(node, copies) if copies > 1 else _of_ranks(node))
     if _BACKEND not in options.given:  # on a host with Ray installed vLLM would take that
-        given[_BACKEND] = Option("mp", "topology")
-    return options.changed(given).with_variables(_variables(options, node))
+        given[_BACKEND] = "mp"
+    ours = {name: Option(value, "topology") for name, value in given.items()}
+    return options.changed(ours).with_variables(_variables(options, node))
+
+
+def _of_ranks(node: Node) -> Iterator[tuple[str, OptionValue]]:
+    """One copy, whose ranks lie on all of the hosts."""
+    yield "nnodes", node.of
+    yield "node-rank", node.rank
+    yield "master-addr", node.head
+    yield "master-port", node.port
+
+
+def _of_copies(node: Node, copies: int) -> Iterator[tuple[str, OptionValue]]:
+    """Copies of which each lies whole on a host. `serve` would start as many front ends as there are copies."""
+    own = copies // node.of
+    yield "data-parallel-address", node.head
+    yield "data-parallel-rpc-port", node.port
+    if node.balance == "external":
+        yield "data-parallel-rank", node.rank
+        return
+    yield "data-parallel-size-local", own
+    if node.balance == "hybrid":
+        yield "data-parallel-hybrid-lb", True
+    if node.rank:
+        yield "data-parallel-start-rank", own * node.rank
+    if node.serves:
+        yield "api-server-count", 1
 
 
 def _variables(options: Options, node: Node) -> list[Variable]:
@@ -68,8 +93,11 @@ def _has(name: str, version: str) -> bool:
     return bool(beside) and all(takes(name, release) for release in beside)
 
 
-def headless(options: Options) -> tuple[str, ...]:
-    """The command line of a host that only computes."""
+def command(options: Options, node: Node) -> tuple[str, ...] | None:
+    """The command line where it is none of the usual server's."""
+    if node.serves and options.number(_COPIES) is None:
+        return None
     own = {name: option for name, option in options.given.items() if name not in _POSITIONAL}
     items = [item for name, option in own.items() for item in rendered(name, option.value)]
-    return (options.python, "-m", _HEADLESS, "serve", options.folder, "--headless", *items)
+    headless = [] if node.serves else ["--headless"]
+    return (options.python, "-m", _SERVE, "serve", options.folder, *headless, *items)

@@ -54,9 +54,8 @@ class VllmOptions(ModuleOptions):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        if self.node is not None and not self.node.serves:
-            return nodes.headless(self)
-        return super().argv
+        own = None if self.node is None else nodes.command(self, self.node)
+        return own or super().argv
 
     def code_beside(self) -> tuple[str, ...]:
         return tuple(named_beside(self.argv, self.folder))
