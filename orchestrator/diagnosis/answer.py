@@ -30,7 +30,7 @@ def remedy(recognised: Recognised, known: Known, grammar: LogGrammar) -> Remedy:
     """Its ways that may be taken here, mildest first, and its advice."""
     known = replace(known, groups=recognised.groups)
     ways = propose.ways(recognised.patch, known)
-    text = recognised.raised.text
+    text = own_words.without_frame(recognised.raised.text, grammar.failures)
     reckoned = () if ways else _reckoned(text, known, grammar)
     advice = (*reckoned, *propose.with_numbers(recognised.patch.advice_for(grammar.kind), known))
     done = [action.name for way in ways for action in way.actions if action.name]

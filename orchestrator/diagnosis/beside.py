@@ -18,11 +18,6 @@ from orchestrator.diagnosis.omens import OMENS, PENDING, Omen
 ABOVE_LINES = 200
 AFTER_LINES = 50
 """How far behind the failure a line that caused it may stand: processes do not write in order."""
-_LITTLE = re.compile(
-    r"^(?:[\w.]{1,120}:?\s*$|.{0,200}(?:(?:unhandled|internal|unknown|unspecified)(?: system)? error|[Ff]ile access error"
-    r"|fail\w{0,3} to initiali|could not be initiali|initiali[sz]ation failed|exit(?:ed with)? (?:code|status)|non-zero (?:exit )?status))",
-)
-"""What an exception may say without a cause."""
 _CODES = {
     1: "invalid argument", 2: "out of memory", 3: "initialization error", 100: "no CUDA-capable device",
     101: "invalid device ordinal", 201: "invalid device context", 209: "no kernel image", 304: "OS call failed",
@@ -74,7 +69,7 @@ def may_cause(line: Line, incident: Incident, launch: LaunchLog) -> bool:
 def says_little(incident: Incident) -> bool:
     """Whether a failure tells no cause: it wraps another one, says that somebody is gone, or that something failed."""
     follows = incident.role != "initiating" or incident.died_only
-    return follows or _LITTLE.search(incident.root.text.split("\n", 1)[0]) is not None
+    return follows or incident.root.gives_no_reason
 
 
 def explains_away(omen: Omen) -> bool:

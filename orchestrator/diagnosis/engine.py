@@ -142,10 +142,14 @@ def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequ
         return _fault(launch, root, recognised, known)
     raised = incident.root
     missing = incident.role == "cascade" and _quoted(raised, launch.grammar) is None
-    advice = (cut_off.to_fetch(incident, launch.grammar),) if missing else asked(raised.text)
+    advice = (
+        (cut_off.to_fetch(incident, launch.grammar),)
+        if missing
+        else asked(own_words.without_frame(raised.text, launch.grammar.failures))
+    )
     return Diagnosis(
         verdict="unknown_fault",
-        root_cause=_caused(raised, incident.process, missing=missing),
+        root_cause=_caused(raised, incident.process, launch.grammar, missing=missing),
         remedy=Remedy(advice=advice) if advice else None,
         evidence=_evidence(launch, incident, raised),
         folded=_folded(launch, root),
@@ -165,7 +169,7 @@ def _came_of(
         return _fault(launch, root, replace(recognised, confidence="likely"), known)
     return Diagnosis(
         verdict="unknown_fault",
-        root_cause=_caused(raised, line.process),
+        root_cause=_caused(raised, line.process, launch.grammar),
         evidence=_evidence(launch, root.incident, raised),
         folded=_folded(launch, root),
     )
@@ -174,7 +178,7 @@ def _came_of(
 def _fault(launch: LaunchLog, folded: FoldedIncident, recognised: Recognised, known: Known) -> Diagnosis:
     return Diagnosis(
         verdict="fault",
-        root_cause=_caused(recognised.raised, recognised.process),
+        root_cause=_caused(recognised.raised, recognised.process, launch.grammar, recognised.in_other_words),
         finding=finding(recognised, known),
         remedy=remedy(recognised, known, launch.grammar),
         evidence=_evidence(launch, folded.incident, recognised.raised),
@@ -280,9 +284,17 @@ def _short(exception: str | None) -> str | None:
     return exception.rpartition(".")[2] if exception else None
 
 
-def _caused(raised: Raised, process: str | None, *, missing: bool = False) -> RootCause:
+def _caused(
+    raised: Raised,
+    process: str | None,
+    grammar: LogGrammar,
+    in_other_words: Raised | None = None,
+    *,
+    missing: bool = False,
+) -> RootCause:
+    text = own_words.without_frame(raised.text, grammar.failures)
     return RootCause(
-        text=own_words.without_frame(raised.text),
+        text="\n".join([text, *(in_other_words.text.split("\n", 1)[:1] if in_other_words else ())]),
         line=raised.line,
         process=process,
         exception=_short(raised.exception),

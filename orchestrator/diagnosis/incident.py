@@ -24,6 +24,13 @@ _CANNOT_LISTEN = re.compile(r"[Aa]ddress already in use|EADDRINUSE|[Cc]annot ass
 _LIBRARIES = re.compile(r"\.(?:cpp|cc|cu|hpp)(?::\d+)?$")
 """The source files of the libraries under an engine."""
 
+_LITTLE = re.compile(
+    r"^(?:[\w.]{1,120}:?\s*$|.{0,200}(?:(?:unhandled|internal|unknown|unspecified)(?: system)? error|[Ff]ile access error"
+    r"|fail\w{0,3} to initiali|could not be initiali|initiali[sz]ation failed|exit(?:ed with)? (?:code|status)|non-zero (?:exit )?status))",
+)
+"""What an exception may say without a cause."""
+_STATUS = re.compile(r"^(?:[\w.]{0,200}\.)?CalledProcessError: ")
+
 _MAIN = ("<module>", "_run_module_as_main")
 _ENTRIES = (*_MAIN, "_bootstrap")
 """The outermost functions of a Python program and of a multiprocessing child."""
@@ -56,6 +63,16 @@ class Raised:
     """Whether the next of the chain was raised `from` this one, rather than while handling it."""
     role: IncidentRole = "initiating"
     """What its text says by itself."""
+
+    @property
+    def of_a_program(self) -> bool:
+        """Whether it only tells with which status another program ended."""
+        return _STATUS.match(self.text) is not None
+
+    @property
+    def gives_no_reason(self) -> bool:
+        """Whether it only tells that something failed."""
+        return self.of_a_program or _LITTLE.search(self.text.split("\n", 1)[0]) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +111,16 @@ class Incident:
     def root(self) -> Raised:
         """The cause of the last exception as its author saw it, wrappers left out.
 
-        A cause given with `from` is deeper; one that was merely being handled mostly is not.
+        A cause given with `from` is deeper; one that was merely being handled mostly is not, and a program's exit status is
+        no cause beside what quotes the program.
         """
-        at = len(self.chain) - 1
+        deepest = at = len(self.chain) - 1
         while at > 0 and (self.chain[at - 1].caused_next or self.chain[at].role != "initiating"):
             if self.chain[at - 1].role != "initiating":
                 break
             at -= 1
-        return self.chain[at]
+            deepest = deepest if self.chain[at].of_a_program else at
+        return self.chain[deepest]
 
 
 def role_of(text: str, failures: Failures) -> IncidentRole:

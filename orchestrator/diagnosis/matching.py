@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
-from orchestrator.diagnosis import beside
+from orchestrator.diagnosis import beside, notices
 from orchestrator.diagnosis.incident import Incident, Raised
 from orchestrator.diagnosis.launches import LaunchLog
 from orchestrator.diagnosis.lines import Line
@@ -42,6 +42,8 @@ class Recognised:
     """Whether it was recognised by a line beside the exception."""
     general: bool = False
     """Whether it was recognised by the place that raised it alone."""
+    in_other_words: Raised | None = None
+    """What says the same beside that line: another one of the patch, or an exception that it would know without."""
 
 
 def recognise(
@@ -90,13 +92,35 @@ def _at_its_first(best: Recognised, all_: Sequence[Recognised], incident: Incide
     """The patch that was chosen, shown by the first exception of the chain, or the first line beside it, that it
     recognises: what a library or a program says first is the deepest."""
     links = {raised.line: position for position, raised in enumerate(incident.chain)}
+    by_it = [each for each in all_ if each.patch is best.patch]
+    # a line that ended a launch is no exception: those beside it are of its kind
     alike = [
         each
-        for each in all_
-        if each.patch is best.patch and (each.raised.line in links) == (best.raised.line in links)
+        for each in by_it
+        if incident.kind == "line" or (each.raised.line in links) == (best.raised.line in links)
     ]
-    first = min(alike, key=lambda each: (links.get(each.raised.line, 0), each.raised.line))
-    return replace(first, groups={**first.groups, **best.groups})
+    telling = [each for each in alike if not each.raised.gives_no_reason]
+    first = min(telling or alike, key=lambda each: (links.get(each.raised.line, 0), each.raised.line))
+    same = _in_other_words(first, by_it) if incident.kind != "line" else None
+    return replace(first, groups={**first.groups, **best.groups}, in_other_words=same)
+
+
+def _in_other_words(line: Recognised, by_it: Sequence[Recognised]) -> Raised | None:
+    """Of a failure that a patch recognised by a line: another line of it just behind, or the exception where that alone would
+    have proven the same."""
+    if not line.by_line:
+        return None
+    first = line.raised.line
+    behind = [
+        each
+        for each in by_it
+        if each.by_line
+        and first < each.raised.line <= first + beside.AFTER_LINES
+        and not notices.is_notice(each.raised.text)
+    ]
+    proven = [each for each in by_it if not each.by_line and each.confidence == "certain"]
+    same = next((each.raised for each in (*behind, *proven)), None)
+    return None if same is None or _squashed(line.raised.text) in _squashed(same.text) else same
 
 
 def _demands(match: Match) -> int:

@@ -11,11 +11,13 @@ import re
 from fnmatch import fnmatchcase
 
 from orchestrator.diagnosis.incident import Raised
+from orchestrator.engines.log_grammar import Failures
 
 _REFUSALS = frozenset(
     (
         "ValueError", "RuntimeError", "NotImplementedError", "ImportError", "ModuleNotFoundError", "OSError", "EnvironmentError",
         "FileNotFoundError", "PermissionError", "TimeoutError", "ConnectionError", "ValidationError", "AssertionError",
+        "Exception",
     )
 )  # fmt: skip
 _SENTENCE = 4
@@ -56,6 +58,15 @@ _TRAILER = re.compile(
     re.DOTALL,
 )
 """What pydantic puts around the sentence of whoever raised: what was checked, what it was given, where its own manual is."""
+_APPENDED = re.compile(
+    r"\n(?:Search for `\w{1,80}' in https://docs\.nvidia\.com\S{0,200} for more information\.|(?:CUDA|HIP) kernel errors might be asynchronously reported"
+    r"|For debugging consider passing (?:CUDA|AMD)_\w{1,40}=\d|Compile with `TORCH_USE_\w{1,20}_DSA`|Device-side assertion tracking was not enabled).{0,200}"
+)
+"""Lines that stand below every error of a GPU that torch tells, whatever it is."""
+_COMPILER = re.compile(
+    r"\b(?:nvcc|ptxas|cicc|nvlink|hipcc|clang|cc1plus|collect2|g\+\+|gcc|ld)\b.{0,200}\b(?:fatal|[Ee]rror)\b {0,6}:|^\S{1,400}[(:]\d{1,7}.{0,12}: (?:fatal )?error\b"
+    r"|undefined reference to |cannot find -l"
+)
 _NAMED = re.compile(r"--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|(?<=pip install )[\w.\[\]=<>-]+")
 _LONGEST = 300
 
@@ -69,7 +80,7 @@ def speaks(raised: Raised) -> bool:
     """Whether the exception is one of Python's own with a sentence that says what is wrong, rather than that something else is."""
     name = (raised.exception or "").rpartition(".")[2]
     _, _, message = raised.text.partition(":")
-    if raised.role != "initiating":
+    if raised.role != "initiating" or (name == "Exception" and raised.gives_no_reason):
         return False
     # the operating system's words, or a macro's, are no code's own sentence
     by_others = "[Errno" in message or "call failed at" in message
@@ -94,12 +105,21 @@ def asked_for(text: str) -> str | None:
     return sentence if len(sentence) <= _LONGEST else None
 
 
-def without_frame(text: str) -> str:
-    """An exception's text without what pydantic puts around the sentence."""
+def without_frame(text: str, failures: Failures) -> str:
+    """An exception's text without what stands around whoever's sentence it is: pydantic's frame, and what torch and the
+    engine append to every one."""
+    appended = failures.appended.search(text)
+    text = _APPENDED.sub("", text[: appended.start()] if appended else text).rstrip()
     headed = _HEADING.match(text)
     if headed is None:
         return text
     return _TRAILER.sub("", f"{headed['name']}{headed['model']}: {text[headed.end() :]}").rstrip()
+
+
+def by_a_compiler(text: str) -> str | None:
+    """The line with which a compiler, linker or assembler that a message quotes says what it refused, None where there is none."""
+    lines = (line.strip() for line in text.splitlines()[1:])
+    return next((line for line in lines if _COMPILER.search(line)), None)
 
 
 def left_out(asked: str, advised: str) -> bool:

@@ -25,8 +25,8 @@ _NOT_EXCEPTION = re.compile(
 DIRECT = "The above exception was the direct cause of the following exception:"
 HANDLING = "During handling of the above exception, another exception occurred:"
 _OTHER_TALK = re.compile(
-    r"^(?:INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
-    r"|PS [A-Z]:\\|[\w.-]{1,60}@[\w.-]{1,80}:\S{0,200}[#$] |(?:\d{4}-\d\d-\d\d[ T][\d:.,]{8,15}\S{0,6} )?- [\w.]{1,120} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+    r"^(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?!\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
+    r"|PS [A-Z]:\\|[\w.-]{1,60}@[\w.-]{1,80}:\S{0,200}[#$] |- [\w.]{1,120} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
     r"|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\()"
 )
 _FRAMES_KEPT = 60

@@ -153,7 +153,7 @@ class Failures:
     `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
     `words` are what nobody else says, also where no line has a header: an option of its own, a package.
     `quotation` (group `text`) finds in a wrapper the words of whom it wraps. `doings`: what the engine does where in its
-    own code.
+    own code. `appended` begins what stands below some exceptions' text whatever the reason is.
     """
 
     wrappers: re.Pattern[str]
@@ -167,6 +167,7 @@ class Failures:
     quotation: re.Pattern[str] | None = None
     words: re.Pattern[str] | None = None
     doings: tuple[Doing, ...] = ()
+    appended: re.Pattern[str] = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)

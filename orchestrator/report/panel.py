@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.diagnosis.own_words import by_a_compiler
 from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.report.layout import WIDTH, Style, StyledLine, plain, visible, wrapped
@@ -112,6 +113,10 @@ def condensed(cause: str) -> str:
     for kind in registry.kinds():
         if brief := registry.read(kind).log.brief(cause):
             return brief
+    if decides := by_a_compiler(cause):
+        cause = f"{cause.splitlines()[0]} {decides}"
+        if len(cause) <= LONGEST_CAUSE:
+            return cause
     tail = cause[-LONGEST_CAUSE // 3 :].split(" ", 1)[-1].lstrip(". ")
     return f"{cause[: LONGEST_CAUSE - len(tail)].rsplit(' ', 1)[0]} ... {tail}"
 

@@ -31,6 +31,8 @@ ENDS = [
     "zsh: killed     vllm serve x",
     "llm-1 exited with code 143",
     "llm exited with code 0",
+    "2026-02-20 21:37:01 [entrypoint] vllm exited, code 1",
+    "systemd[1]: vllm.service: start operation timed out. Terminating.",
     "command terminated with exit code 1",
     "Error: Process completed with exit code 1.",
     "ERROR: Job failed: exit code 1",

@@ -13,6 +13,8 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 
 WRAPPER = "RuntimeError: Engine core initialization failed. See root cause above."
 
+STATUS = "subprocess.CalledProcessError: Command 'ninja' returned non-zero exit status 1."
+
 
 def raised(text: str, *, caused_next: bool = False, entry: str = "f", then: str = "") -> Raised:
     frames = tuple(Frame("/a/b.py", 3, function) for function in (entry, then) if function)
@@ -159,6 +161,9 @@ def test_a_crash_that_only_says_that_a_process_is_gone() -> None:
         ([raised("A: 1", caused_next=True), raised("B: 2", caused_next=True), raised("C: 3")], "A: 1"),
         ([raised("A: 1"), raised("B: 2", caused_next=True), raised("C: 3")], "B: 2"),
         ([raised(WRAPPER)], WRAPPER),
+        ([raised(STATUS, caused_next=True), raised("ValueError: nvcc says")], "ValueError: nvcc says"),
+        ([raised("A: 1", caused_next=True), raised(STATUS, caused_next=True), raised("B: 2")], "A: 1"),
+        ([raised(STATUS)], STATUS),
     ],
 )
 def test_the_root_of_a_chain(chain: list[Raised], root: str) -> None:

@@ -147,6 +147,35 @@ def test_a_line_explains_what_only_follows_and_is_then_the_cause() -> None:
     assert (cause.exception, diagnosis.verdict) == (None, "fault")
 
 
+def test_what_says_the_same_in_other_words_stands_beside_a_line_where_it_proves_it_too() -> None:
+    remark = "(Worker_TP0 pid=7) WARNING 02-20 21:35:30 [pynccl.py:7] NCCL is older than it should be\n"
+    both = {"line": "NCCL is older than.*", "text": "no room"}
+
+    def words(*ways: Any, log: str = remark + BAD) -> list[str]:
+        cause = found(log, patch("mine", [both, *ways])).root_cause
+        return cause.text.split("\n") if cause else []
+
+    assert words() == ["NCCL is older than it should be"]
+    assert words({"text": "no room"}) == [
+        "NCCL is older than it should be",
+        "ValueError: no room for 12 blocks",
+    ]
+    assert words({"text": "no room", "confidence": "likely"}) == words()
+    later = remark + remark.replace("NCCL is older than it should be", "the library is too old")
+    too = {"line": "the library is too old", "text": "no room"}
+    assert words(too, log=later + BAD) == ["NCCL is older than it should be", "the library is too old"]
+
+
+def test_a_status_of_another_program_is_not_shown_where_more_is_known() -> None:
+    status = (
+        "subprocess.CalledProcessError: Command '['ninja', 'rope_type']' returned non-zero exit status 1."
+    )
+    mine = patch("mine", {"text": "rope_type"})
+    cause = found(CHAIN.replace("KeyError: 'rope_type'", status), mine).root_cause
+    assert cause is not None
+    assert cause.exception == "ValueError"
+
+
 @pytest.mark.parametrize(("between", "explained"), [(40, True), (60, False)])
 def test_a_line_may_come_a_little_later_than_what_it_explains(between: int, explained: bool) -> None:
     other = "(Worker_TP1 pid=8) INFO 02-20 21:36:30 [a.py:7] something else\n" * between

@@ -6,6 +6,8 @@ import pytest
 
 from orchestrator.diagnosis.incident import Frame, IncidentRole, Raised
 from orchestrator.diagnosis.own_words import asked_for, left_out, refused_in, speaks, without_frame
+from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
+from orchestrator.engines.vllm.log.grammar import GRAMMAR as VLLM
 
 ENGINE = "/opt/venv/lib/python3.12/site-packages/vllm/"
 
@@ -22,6 +24,8 @@ def raised(text: str, *files: str, role: IncidentRole = "initiating") -> Raised:
         ("vllm.x.ValueError: only one of them can be given", True),
         ("KeyError: the name of this layer is not found", False),  # a look-up
         ("AssertionError: the sizes must be alike here", True),
+        ("Exception: Failed to connect to the ledger at http://ledger:2379", True),
+        ("Exception: the ledger went for a walk", False),
         ("AssertionError: sizes 3 vs 4", False),
         ("TypeError: open() got an unexpected keyword argument 'copy'", True),
         ("TypeError: unhashable type", False),
@@ -96,4 +100,19 @@ def test_it_is_told_where_it_names_what_is_not_told_anyway() -> None:
     ],
 )  # fmt: skip
 def test_what_pydantic_puts_around_a_sentence_is_left_out(text: str, bare: str) -> None:
-    assert without_frame(text) == bare
+    assert without_frame(text, VLLM.failures) == bare
+
+
+def test_what_is_appended_to_every_exception_of_a_kind_is_none_of_its_reason() -> None:
+    solutions = (
+        "\nPossible solutions:\n1. set --mem-fraction-static to a smaller value\nOpen an issue on GitHub"
+    )
+    text = f"Exception: Capture cuda graph failed: a kernel is missing{solutions} "
+    assert without_frame(text, SGLANG.failures) == "Exception: Capture cuda graph failed: a kernel is missing"
+    assert without_frame(text, VLLM.failures) == text.rstrip()
+    of_torch = (
+        "AcceleratorError: CUDA error: no kernel image\nSearch for `cudaErrorNoKernelImage' in https://docs.nvidia.com/x.html for more information.\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call.\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1\n"
+        "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+    )
+    assert without_frame(of_torch, VLLM.failures) == "AcceleratorError: CUDA error: no kernel image"

@@ -120,6 +120,7 @@ def test_what_another_program_wrote_is_the_cause_of_the_exception_that_quotes_it
     "aside",
     [
         "INFO: x", "usage: vllm", "[rank0]:[W x", "+ vllm serve", "Killed", "/a/b.py:3: UserWarning: x", "PS C:\\Users\\a> pip",
+        "2026-02-20 21:37:01 [entrypoint] vllm exited, code 1", "[2026-02-20T21:37:01Z] not restarting", "Fri Feb 20 21:37:01 2026 over",
         "root@2f1b:/llm# echo $?", "2025-12-23 12:12:31.448027+08:00 - gpustack.worker.serve_manager - WARNING - x", "- ray.manager - ERROR - x",
     ],
 )  # fmt: skip

@@ -34,6 +34,20 @@ def test_of_another_long_cause_both_ends_stay() -> None:
     assert condensed("short") == "short"
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "nvcc fatal   : Unknown option '--compress-mode=size'", "ptxas fatal   : Value 'sm_103a' is not defined for option 'gpu-name'",
+        "/usr/include/a.h(17): error: expected a declaration", "csrc/a.cu:7:3: fatal error: nv/target: No such file or directory",
+        "/usr/bin/ld: cannot find -lcuda: No such file or directory", "collect2: error: ld returned 1 exit status",
+    ],
+)  # fmt: skip
+def test_of_what_a_compiler_printed_the_line_stays_in_which_it_refuses(refusal: str) -> None:
+    command = "[1/5] /usr/local/cuda/bin/nvcc " + "-I/opt/include/x " * 60
+    cause = f"RuntimeError: Ninja build failed. Ninja output:\n{command}\nFAILED: a.o\n{refusal}\nninja: build stopped."
+    assert condensed(cause) == f"RuntimeError: Ninja build failed. Ninja output: {refusal}"
+
+
 def test_an_unknown_failure_says_what_was_ruled_out_and_where_the_bundle_is() -> None:
     root = RootCause(
         text="LedgerTornError: page 4 of the ledger is torn",

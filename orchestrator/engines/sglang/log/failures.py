@@ -38,4 +38,5 @@ FAILURES = Failures(
         "terminated with",
     ),
     doings=DOINGS,
+    appended=re.compile(r"\s*\nPossible solutions:\s*\n1\. "),
 )
