@@ -54,6 +54,7 @@ class Scanner:
         self._phase = self.following.launch, self.following.startup.phase.name
         telling = _telling(grammar)
         self._telling = frozenset(telling)
+        self._details = frozenset(grammar.start.details)
         self._milestones = grammar.start.milestones.pattern
         self._gate = gate_of((*telling, *watched.patterns))
         self._search = Search(self._gate, self._adds_nothing)
@@ -161,6 +162,8 @@ class Scanner:
             if not self._tells(block, first, asked):
                 self._search.told_nothing(words)
                 continue
+            if self._is_known(block, first, asked):
+                continue
             start = _lines_above(block, first, ABOVE, position)
             self._skip(block, position, start)
             position = self._read(block, start, asked)
@@ -190,6 +193,15 @@ class Scanner:
         fitting = self._fitting(block, start, end)
         return fitting is None or not all(map(self._adds_nothing, fitting))
 
+    def _is_known(self, block: bytes, start: int, end: int) -> bool:
+        """Whether such a line tells a detail of the launch, and no other than before."""
+        fitting = self._fitting(block, start, end)
+        if fitting is None or not all(each in self._details or self._adds_nothing(each) for each in fitting):
+            return False
+        return self.following.startup.knows(
+            block[start : min(end, start + LONGEST)].decode("utf-8", "replace")
+        )
+
     def _adds_nothing(self, pattern: str) -> bool:
         return pattern not in self._telling and self.following.adds_nothing(pattern)
 
@@ -205,13 +217,14 @@ class Scanner:
         """The expressions that the line there may fit, None where only its message can tell."""
         if self._hits is None:
             return None
+        if self._asked[0] == start:  # the line that is asked first is read next
+            return self._asked[1]
         first, last = bisect_left(self._hits, (start, 0)), bisect_left(self._hits, (end, 0))
         words = [word for _, word in self._hits[first:last]]
         if not words:
             return []
-        if self._asked[0] != start:  # the line that is asked first is read next
-            line = block[start : min(end, start + LONGEST)]
-            self._asked = start, None if _ANY in words else self._gate.fitting(line, words)
+        line = block[start : min(end, start + LONGEST)]
+        self._asked = start, None if _ANY in words else self._gate.fitting(line, words)
         return self._asked[1]
 
     def _read_on(self, block: bytes, position: int, end: int) -> int:

@@ -9,7 +9,7 @@ from math import prod
 from types import MappingProxyType
 
 from orchestrator.diagnosis.lines import Line
-from orchestrator.engines.log_grammar import LogGrammar, Start
+from orchestrator.engines.log_grammar import LogGrammar, Portrait, Start
 from orchestrator.patches.known import Known
 
 
@@ -37,7 +37,8 @@ _PROMPTS = frozenset("+$#>")
 def telling(start: Start, stall: str | None) -> tuple[str, ...]:
     """What a line must fit to change more than `last` and `stalled`."""
     stalls = () if stall is None else (re.escape(stall),)
-    return (start.milestones.pattern, start.begins.pattern, *start.telling, start.stopping.pattern, *stalls)
+    described = (*start.details, *start.commands)
+    return (start.milestones.pattern, start.begins.pattern, *described, start.stopping.pattern, *stalls)
 
 
 class StartUp:
@@ -148,6 +149,20 @@ class StartUp:
     def serves_since(self) -> int | None:
         """The line since which clients may have worded what the log says; None as long as there are none."""
         return 0 if self.up_line is None and self.clients else self.up_line
+
+    def knows(self, raw: str) -> bool:
+        """Whether the detail that a raw line tells, wherever its message begins, is the one that is known already."""
+        if self.up_line is not None:
+            return True
+        if any(raw.count(hint) > 1 for hint in self._start.detail_hints):  # two may have written into it
+            return False
+        detail = self._start.detail(raw)
+        return detail != Portrait() and not (
+            detail.context not in (None, self.context)
+            or detail.attention_backend not in (None, self.attention_backend)
+            or (detail.compute_cap and not self.compute_cap)
+            or (detail.settings or {}).keys() - self.engine.keys()
+        )
 
     def restarts(self, line: Line) -> bool:
         """Whether another launch begins with `line` while this one serves: the program itself says so in a record."""

@@ -108,7 +108,7 @@ class Start:
     or with the command that a shell echoed: `commanded` gives its arguments, None for any other command.
     `stopping` fits what it says when it was told to stop (`stop_hint` is in it), `leaving` what it says last, however it ends.
     `portrait` reads a milestone, `detail` any other line of the start (one of `detail_hints` in it).
-    `telling`: one of these fits every line on which `commanded` or `detail` is not None or empty.
+    One of `details` fits every line on which `detail` is not empty, one of `commands` those on which `commanded` is not None.
 
     `shares` are the settings whose product is the number of GPUs of one replica, `shown` the one that belongs to the evidence
     of a failure. `silence`: seconds without a line after which a launch hangs in that phase, where it is not the usual time.
@@ -128,7 +128,8 @@ class Start:
     detail: Callable[[str], Portrait] = lambda _text: Portrait()
     leaving: re.Pattern[str] = re.compile(r"(?!)")
     detail_hints: tuple[str, ...] = ()
-    telling: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     shown: str | None = None
     silence: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))

@@ -198,6 +198,14 @@ def progress(part: int, of: bytes = b"Capturing CUDA graphs (decode, FULL)") -> 
 
 COUNTING = b"".join(progress(part) for part in range(30))
 
+
+def detail(text: bytes) -> bytes:
+    """A detail of the launch that is told again and again."""
+    return (b"(Worker_TP0 pid=70) INFO 02-20 21:35:09 [cuda.py:293] " + text + b"\n" + BENIGN[0]) * 20
+
+
+BACKEND, OTHER = (detail(b"Using %s backend" % name) for name in (b"FLASH_ATTN", b"FLASHINFER_2 attention"))
+
 SHORT = {
     "a failure among lines that say nothing": BEGUN + BENIGN[0] * 30 + failure(b"ValueError: torn") + BENIGN[1] * 30,
     "its heading stands as far above as counts": BENIGN[0] * 9 + failure(b"ValueError: torn", above=7) + BENIGN[1] * 9,
@@ -219,6 +227,12 @@ SHORT = {
     "progress of two launches": BEGUN + BENIGN[0] * 40 + COUNTING + failure(b"ValueError: 1") + BENIGN[0] * 20 + BEGUN + BENIGN[1] * 9 + COUNTING,
     "progress that another one follows": BEGUN + BENIGN[0] * 40 + COUNTING + b"".join(progress(part, b"model-0%d-of-9.safetensors" % part) for part in range(20)),
     "progress in other dresses": BEGUN + BENIGN[0] * 40 + COUNTING + b"".join(b"llm-1  | " + line for line in COUNTING.splitlines(True)) + UP,
+    "a backend, another, and the first again": BEGUN + BENIGN[0] * 40 + BACKEND + OTHER + BACKEND + OTHER + BENIGN[0] * 40,
+    "two backends in one line": BEGUN + BENIGN[0] * 40 + OTHER + detail(b"Using FLASHINFER_2 backend(Worker_TP1 pid=71) INFO 02-20 21:35:09 [cuda.py:9] Using XFORMERS backend") + BENIGN[0] * 40,
+    "details of several kinds": BEGUN + BENIGN[0] * 40 + b"".join(detail(b"Using %s data type to store kv cache, compute capability %s" % each) for each in ((b"fp8", b"9.0"), (b"auto", b"12.0"))),
+    "a context that is fitted twice": BEGUN + BENIGN[0] * 40 + b"".join(detail(b"Auto-fit max_model_len: reduced from 9000 to %d" % each) for each in (900, 800)) + BENIGN[0] * 40,
+    "a client tells a backend": BEGUN + BENIGN[0] * 40 + BACKEND + UP + OTHER,
+    "a backend in JSON": (BEGUN + BENIGN[0] * 40 + BACKEND).replace(b'"', b"") + b"".join(b'{"message":"Using FLASH\\u005f%d backend"}\n' % n for n in range(30)),
     "empty lines at the end": failure(b"ValueError: torn") + b"\n" * 30,
 }  # fmt: skip
 
@@ -236,6 +250,7 @@ def outcome(following: Following) -> tuple[object, ...]:
         start.version,
         start.clients,
         start.serves_since,
+        (start.attention_backend, start.compute_cap, start.context, dict(start.engine), start.engine_line),
     )
 
 

@@ -25,7 +25,7 @@ def test_phases_begin_and_end_as_every_launch_does(grammar: LogGrammar) -> None:
 def test_what_a_block_is_searched_for_has_words(grammar: LogGrammar) -> None:
     start, failures = grammar.start, grammar.failures
     searched = [start.milestones, start.begins, start.stopping, failures.crashes, failures.deaths]
-    for pattern in (*(each.pattern for each in searched), *start.telling):
+    for pattern in (*(each.pattern for each in searched), *start.details, *start.commands):
         assert min(map(len, words_of(pattern)), default=0) >= SHORTEST_WORD, pattern
 
 

@@ -25,12 +25,12 @@ _COMMAND = re.compile(
 _FLAG = re.compile(r"--(?P<name>[A-Za-z][\w-]*)(?:[= ](?P<value>'[^']*'|\"[^\"]*\"|(?!--)\S+))?")
 
 DETAIL_HINTS = ("sglang: ", "Compute capability: ", " backend")
-TELLING = (
-    r"sglang serve | -m sglang\.launch_server",
+DETAILS = (
     _VERSION.pattern,
     _CAPABILITY.pattern,
     _BACKEND.pattern,
 )
+COMMANDS = (r"sglang serve | -m sglang\.launch_server",)
 
 
 def of_a_milestone(text: str) -> Portrait:

@@ -39,7 +39,8 @@ START = Start(
     commanded=portrait.commanded,
     detail=portrait.of_a_detail,
     detail_hints=portrait.DETAIL_HINTS,
-    telling=portrait.TELLING,
+    details=portrait.DETAILS,
+    commands=portrait.COMMANDS,
     shares=("tp_size", "pp_size"),
     shown="mem_fraction_static",
     # kernels compile while graphs are captured: 22 minutes were seen

@@ -32,13 +32,13 @@ _BACKEND = re.compile(r"Using (?P<backend>[A-Z][A-Z0-9_]{1,80}) (?:attention )?b
 _FITTED = re.compile(r"Auto-fit max_model_len: reduced from \d{1,12} to (?P<context>\d{1,9})\b")
 
 DETAIL_HINTS = ("data type to store kv cache", "capability", "backend", "Auto-fit max_model_len")
-TELLING = (
-    r"vllm serve | -m vllm\.",
+DETAILS = (
     _KV_DTYPE.pattern,
     _CAPABILITY.pattern,
     _BACKEND.pattern,
     _FITTED.pattern,
 )
+COMMANDS = (r"vllm serve | -m vllm\.",)
 
 
 def of_a_milestone(text: str) -> Portrait:
