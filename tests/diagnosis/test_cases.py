@@ -25,6 +25,7 @@ from tests.diagnosis.labels import (
     log,
     wrong,
 )
+from tests.of_each import of_each
 from tests.report.oddities import oddities
 
 PATCHES = catalogue.load([shipped("patches")])
@@ -45,7 +46,7 @@ def test_case(case: Case) -> None:
     assert oddities(found) == []
 
 
-@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.id)
+@of_each(PATCHES, lambda patch: patch.id)
 def test_a_patch_has_a_case_of_its_own_and_a_look_alike(patch: Patch) -> None:
     folder = FOLDER / patch.category / patch.id
     patches = [expected(case)["patch"] for case in CASES if case.folder == folder]

@@ -16,6 +16,7 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.patches import catalogue, propose
 from orchestrator.patches.known import Known
 from tests.engines.refusals import CHANGES, FORCED, REFUSALS
+from tests.of_each import of_each
 
 ALL = tuple(catalogue.load([shipped("patches")]))
 PATCHES = tuple(p for p in ALL if p.id == "fp8-kv-mla")
@@ -27,9 +28,7 @@ def incident(text: str, exception: str = "ValueError") -> Incident:
     return Incident("exception", "initiating", "Worker_TP0", 1, "ERROR", "", (raised,), 1, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
-)
+@of_each(REFUSALS, lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}")
 def test_the_patch_takes_dense_mla_with_a_quantised_kv_cache_alone(refusal: dict[str, Any]) -> None:
     wanted = (
         refusal["mla"] and not refusal["sparse"] and refusal["kv_cache_dtype"].startswith(("fp8", "nvfp4"))
@@ -56,7 +55,7 @@ def test_the_patch_and_forced_backends(backend: str, reasons: str, dtype: str | 
     assert (found is not None) == taken
 
 
-@pytest.mark.parametrize("case", CHANGES, ids=lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
+@of_each(CHANGES, lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
 def test_no_patch_changes_what_would_not_do(case: dict[str, Any]) -> None:
     """What is set or left away is one of the settings without which the same release took a backend, and no other; of sparse
     attention people are advised alone."""

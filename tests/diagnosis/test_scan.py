@@ -18,6 +18,7 @@ from orchestrator.patches.known import Known
 from orchestrator.patches.literals import words_of
 from tests.diagnosis.labels import CASES, log, named
 from tests.diagnosis.test_cases import PATCHES
+from tests.of_each import of_each
 
 NOWHERE = Known()
 WATCHED = Watched.of(PATCHES, GRAMMAR.kind)
@@ -121,7 +122,7 @@ def test_without_hyperscan_the_same_places_are_found(monkeypatch: pytest.MonkeyP
         )
 
 
-@pytest.mark.parametrize("pattern", WATCHED.patterns)
+@of_each(WATCHED.patterns)
 def test_every_line_that_a_patch_looks_for_holds_a_word_of_the_gate(pattern: str) -> None:
     assert Gate([pattern]).words
 

@@ -10,6 +10,7 @@ from orchestrator.engines.log_grammar import LeastChange
 from orchestrator.engines.vllm.log import selector
 from orchestrator.engines.vllm.log.least_change import least_change
 from tests.engines.refusals import CHANGES, FORCED, REFUSALS
+from tests.of_each import of_each
 
 
 def reckon(text: str, arguments: dict[str, str] | None) -> LeastChange:
@@ -20,7 +21,7 @@ def reckon(text: str, arguments: dict[str, str] | None) -> LeastChange:
     return change
 
 
-@pytest.mark.parametrize("case", CHANGES, ids=lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
+@of_each(CHANGES, lambda c: f"{c['vllm']}-{c['compute_cap']}-{c['name']}")
 def test_it_is_one_that_the_release_itself_takes(case: dict[str, Any]) -> None:
     change = reckon(case["text"], case["arguments"])
     takes = {tuple(settings): backends for settings, backends in case["takes"]}
@@ -28,9 +29,7 @@ def test_it_is_one_that_the_release_itself_takes(case: dict[str, Any]) -> None:
     assert set(change.backends) <= set(takes.get(change.settings, ()))
 
 
-@pytest.mark.parametrize(
-    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
-)
+@of_each(REFUSALS, lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}")
 def test_on_compute_capability_12_it_is_the_kv_dtype_or_nothing(refusal: dict[str, Any]) -> None:
     change = reckon(refusal["text"], {"kv_cache_dtype": refusal["kv_cache_dtype"]})
     assert change.settings == (() if refusal["sparse"] else ("kv_cache_dtype",))

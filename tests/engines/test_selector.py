@@ -8,11 +8,10 @@ import pytest
 
 from orchestrator.engines.vllm.log import selector
 from tests.engines.refusals import FORCED, REFUSALS
+from tests.of_each import of_each
 
 
-@pytest.mark.parametrize(
-    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
-)
+@of_each(REFUSALS, lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}")
 def test_what_was_asked_for_is_read_back(refusal: dict[str, Any]) -> None:
     found = selector.parse(refusal["text"])
     assert found is not None
@@ -84,9 +83,7 @@ def test_a_refusal_without_a_backend_names_none(reasons: str) -> None:
     assert found is not None and found.reasons == {}
 
 
-@pytest.mark.parametrize(
-    "refusal", REFUSALS, ids=lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}"
-)
+@of_each(REFUSALS, lambda r: f"{r['vllm']}-{r['kv_cache_dtype']}-{r['head_size']}")
 def test_in_brief_it_is_what_decides(refusal: dict[str, Any]) -> None:
     brief = selector.brief(refusal["text"])
     assert brief is not None

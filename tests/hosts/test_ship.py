@@ -11,6 +11,7 @@ import pytest
 import orchestrator.on_host
 import orchestrator.on_host.programs
 from orchestrator.hosts import ship
+from tests.of_each import of_each
 
 PROGRAMS = sorted(module.name for module in pkgutil.iter_modules(orchestrator.on_host.programs.__path__))
 MODULES = sorted(
@@ -36,7 +37,7 @@ def test_a_program_comes_last_and_after_all_that_it_imports(program: str) -> Non
         before.add(name)
 
 
-@pytest.mark.parametrize("module", MODULES)
+@of_each(MODULES)
 def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
     text = ship._source(module)
     imported: set[str] = set()
@@ -49,7 +50,7 @@ def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
     assert set(ship._imported(text)) == imported
 
 
-@pytest.mark.parametrize("module", MODULES)
+@of_each(MODULES)
 def test_what_it_needs_of_the_standard_library_as_it_begins(module: str) -> None:
     text = ship._source(module)
     needed: set[str] = set()

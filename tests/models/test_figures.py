@@ -7,13 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from orchestrator.engines.kv_cache import CacheQuestion
 from orchestrator.engines.vllm.sizing.cost import kv_cache
 from orchestrator.models.figures import figured
 from orchestrator.models.identity import deployment_of
 from tests import surveys
+from tests.of_each import of_each
 
 CONFIGS = sorted((Path(__file__).parents[1] / "engines" / "sizing" / "configs").glob("*.json"))
 ASKED = deployment_of("org/name")
@@ -25,7 +24,7 @@ def kept(config: dict[str, Any], **files: Any) -> Any:
     return figured(ASKED, replace(surveys.WHOLE, configs=contents), "0.32.0").figures
 
 
-@pytest.mark.parametrize("file", CONFIGS, ids=lambda file: file.stem)
+@of_each(CONFIGS, lambda file: file.stem)
 def test_a_token_costs_the_same_by_what_is_kept(file: Path) -> None:
     whole = json.loads(file.read_text())
     figures = kept(whole)

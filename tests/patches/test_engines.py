@@ -12,6 +12,7 @@ from orchestrator.engines import registry
 from orchestrator.engines.vllm.releases import table
 from orchestrator.patches import catalogue
 from orchestrator.patches.patch import Patch
+from tests.of_each import of_each
 
 PATCHES = catalogue.load([shipped("patches")])
 SHARED = [patch for patch in PATCHES if patch.concerns("sglang")]
@@ -51,7 +52,7 @@ def of_vllm_alone() -> set[str]:
     return {name for name in options if not SGLANG.arguments.takes(name)}
 
 
-@pytest.mark.parametrize("patch", SHARED, ids=lambda patch: patch.id)
+@of_each(SHARED, lambda patch: patch.id)
 def test_what_is_said_to_an_engine_names_nothing_of_another(patch: Patch) -> None:
     texts = [patch.title, patch.explanation, *patch.advice_for("sglang"), *patch.tells]
     options = {option for text in texts for option in OPTION.findall(text)}

@@ -11,6 +11,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Patch
+from tests.of_each import of_each
 
 SHIPPED = catalogue.load([shipped("patches")])
 GOOD = """\
@@ -156,13 +157,13 @@ def test_many_expressions_together_are_bounded_too(tmp_path: Path) -> None:
     assert "its 100 expressions can take" in said
 
 
-@pytest.mark.parametrize("patch", SHIPPED, ids=lambda patch: patch.id)
+@of_each(SHIPPED, lambda patch: patch.id)
 def test_a_shipped_patch_explains_itself(patch: Patch) -> None:
     assert patch.explanation
     assert patch.evidence
 
 
-@pytest.mark.parametrize("path", sorted(shipped("patches").rglob("*.yaml")), ids=lambda path: path.stem)
+@of_each(sorted(shipped("patches").rglob("*.yaml")), lambda path: path.stem)
 def test_a_shipped_patch_lies_in_the_folder_of_its_category(path: Path) -> None:
     (patch,) = (patch for patch in SHIPPED if patch.id == path.stem)
     assert path.parent == shipped("patches") / patch.category

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from orchestrator.base.data_folders import shipped
 from orchestrator.patches import catalogue
 from orchestrator.patches.action import Action, Way
 from orchestrator.patches.match import Match
 from orchestrator.patches.patch import Patch
+from tests.of_each import of_each
 
 PATCHES = catalogue.load([shipped("patches")])
-every = pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.id)
+every = of_each(PATCHES, lambda patch: patch.id)
 OF_ANYTHING = {
     "?*", "*", "*Error", "V*Error", "[AV]*Error", "Exception", "ArithmeticError", "AssertionError", "AttributeError", "EOFError",
     "ImportError", "IndexError", "KeyError", "ModuleNotFoundError", "NotImplementedError", "OSError", "RuntimeError", "SyntaxError",

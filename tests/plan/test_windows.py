@@ -19,6 +19,7 @@ from orchestrator.plan.change import worked_out
 from orchestrator.plan.predict import may_be_foreseen
 from orchestrator.plan.windows import as_here, holds, instead, window_of
 from tests import yaml_data
+from tests.of_each import of_each
 
 ROWS: dict[str, list[dict[str, Any]]] = yaml_data.load(Path(__file__).with_name("predictions.yaml"))
 PATCHES = {f"{patch.category}/{patch.id}": patch for patch in catalogue.load([shipped("patches")])}
@@ -109,17 +110,18 @@ def test_a_launch_that_died_was_foreseeable(name: str, row: dict[str, Any]) -> N
         assert {**change.flags, **change.environment} == row["changes"]
 
 
-def others() -> Iterator[Any]:
+def others() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     for name, rows in ROWS.items():
-        for number, row in enumerate(rows):
-            for turn, otherwise in enumerate(row["otherwise"]):
-                yield pytest.param(name, row, otherwise, id=f"{name.partition('/')[2]}:{number}:{turn}")
+        for row in rows:
+            for otherwise in row["otherwise"]:
+                yield name, row, otherwise
 
 
-@pytest.mark.parametrize(("name", "row", "otherwise"), list(others()))
+@of_each(others())
 def test_where_it_would_not_have_died_nothing_is_foreseen(
-    name: str, row: dict[str, Any], otherwise: dict[str, Any]
+    other: tuple[str, dict[str, Any], dict[str, Any]],
 ) -> None:
+    name, row, otherwise = other
     assert window_of(PATCHES[name], known_before(name, row, otherwise)) is None
 
 

@@ -19,6 +19,7 @@ from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from tests.diagnosis.carriers.forms import FORMS
 from tests.diagnosis.labels import CASES, Case, expected, grammar_of, known_of, log
 from tests.diagnosis.test_cases import PATCHES
+from tests.of_each import of_each
 
 BOTH = (GRAMMAR, SGLANG)
 EACH = {"vllm": 1, "sglang": 1}
@@ -115,7 +116,7 @@ BARE = [
 ]
 
 
-@pytest.mark.parametrize("case", BARE, ids=lambda case: case.id)
+@of_each(BARE, lambda case: case.id)
 def test_a_bare_log_has_no_carrier(case: Case) -> None:
     assert peel.learn(log(case)[: 256 << 10], BOTH) == peel.Wrapping()
 

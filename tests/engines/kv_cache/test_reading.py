@@ -12,6 +12,7 @@ from orchestrator.engines.vllm.kv_cache import resolved
 from tests import yaml_data
 from tests.engines.kv_cache.folders import everything, variants
 from tests.engines.kv_cache.real import NO_ENGINE, engine_answers
+from tests.of_each import of_each
 
 HERE = Path(__file__).parent
 RELEASE, OLDER = "0.32.0", ("0.24.0", "0.19.1", "0.16.0")
@@ -33,7 +34,7 @@ def test_every_form_is_in_the_table_and_most_are_answered() -> None:
     assert {as_ours(EXPECTED[name]["dtype"]) for name in ANSWERED} == {"auto", "fp8_e4m3", "nvfp4"}
 
 
-@pytest.mark.parametrize("name", ANSWERED)
+@of_each(ANSWERED)
 def test_it_is_read_as_vllm_reads_it(name: str) -> None:
     files = documents(FOLDERS[name])
     expected = EXPECTED[name]
@@ -45,7 +46,7 @@ def test_it_is_read_as_vllm_reads_it(name: str) -> None:
     assert {v: resolved(files, v) for v in asked} == {v: as_ours(theirs[v]) for v in asked}
 
 
-@pytest.mark.parametrize("name", sorted(variants()))
+@of_each(sorted(variants()))
 def test_without_a_version_auto_is_what_every_release_says(name: str) -> None:
     files = documents(FOLDERS[name])
     every = {resolved(files, version) for version in ("0.14.0", "0.16.0", "0.24.0", "0.32.0", "0.33.0")}

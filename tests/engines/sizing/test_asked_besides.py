@@ -9,10 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from orchestrator.engines.kv_cache import CacheQuestion, KvCache
 from orchestrator.engines.vllm.sizing.cost import kv_cache
+from tests.of_each import of_each
 
 HERE = Path(__file__).parent
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in (HERE / "answers.jsonl").read_text().splitlines()]
@@ -41,10 +40,9 @@ def ask(row: dict[str, Any]) -> KvCache | None:
     )
 
 
-@pytest.mark.parametrize(
-    "row",
+@of_each(
     ROWS,
-    ids=lambda row: "-".join(
+    lambda row: "-".join(
         str(row[key]) for key in ("config", "vllm", "tensor", "kv", "context", "state") if key in row
     ),
 )
