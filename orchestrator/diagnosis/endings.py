@@ -24,6 +24,16 @@ _LEFT = re.compile(
     r"\bwas not called before (?:program exit|destruct)|resource_tracker: There appear to be \d|^nanobind: leaked |^\[--[a-z][\w-]{1,80} "
 )
 """What a program that ends leaves behind in its log; one that was called with wrong arguments, the middle of its usage."""
+_NOT_STARTED = re.compile(
+    r"\b(?P<who>[\w.-]{2,80}(?: [\w-]{1,40}){0,4}) (?:failed to (?:start|launch|load|initiali[sz]e|become ready|come up)"
+    r"|(?:did not|never) (?:start|become ready|come up|respond)|(?:exited|terminated|stopped|died) (?:unexpectedly|before|during)|crashed\b|startup (?:failed|timed out)|is not ready (?:after|within))"
+)
+"""With what a launcher says that what it started is not there, in a record of its own."""
+ELSEWHERE = (
+    "No line of this log is the engine's own. Look into the log of the process that was started (docker logs, journalctl -u, "
+    "kubectl logs --previous), or start it by hand with the arguments that stand here."
+)
+_RECORD = re.compile(r".{0,80}(?:\d\d:\d\d:\d\d|\b(?i:err|error|fatal|crit|critical)\b)")
 _PROMPT = re.compile(
     r"^(?:\([\w .-]{1,40}\) ?)?(?:\[?[\w.-]{1,40}@[\w.-]{1,80}[: ][^\]$#%>]{0,120}\]?[$#%>]|(?:bash|sh|zsh)-\d[\d.]{0,8}[$#%]|PS [A-Z]:\\[^>]{0,120}>|[➜❯] )(?: (?P<command>.*))?$"
 )
@@ -42,6 +52,11 @@ def last_word(launch: LaunchLog) -> Line | None:
         last = next((line for line in behind if says.search(line.message.strip())), None)
         if last is not None:
             return last
+    startup = launch.startup
+    if not startup.reached and not startup.begun:
+        for line in behind:
+            if is_a_launchers(line, launch.grammar):
+                return line
     if _only_errors(launch):
         return next(line for line in launch.end if _is_error(line))
     if not behind or _shown(launch.head):
@@ -51,6 +66,13 @@ def last_word(launch: LaunchLog) -> Line | None:
     if stopped is None and prompt and not _starts(prompt["command"], launch.grammar):
         stopped = behind[-1]
     return stopped
+
+
+def is_a_launchers(line: Line, grammar: LogGrammar) -> bool:
+    """Whether somebody says with it that an engine of that kind, which he started, is not there."""
+    recorded = bool((line.dress or "").strip()) or _RECORD.match(line.message) is not None
+    named = _NOT_STARTED.search(line.message) if recorded else None
+    return named is not None and grammar.kind in named["who"].lower()
 
 
 def _behind_life(launch: LaunchLog) -> list[Line]:

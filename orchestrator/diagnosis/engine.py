@@ -123,7 +123,13 @@ def _ended(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnos
     if not lines:
         return None
     cause = _caused_by_line(lines[0], launch)
-    return Diagnosis(verdict="unknown_fault", root_cause=cause, evidence=_milestone(launch))
+    elsewhere = endings.is_a_launchers(lines[0], launch.grammar)
+    return Diagnosis(
+        verdict="unknown_fault",
+        root_cause=cause,
+        remedy=Remedy(advice=(endings.ELSEWHERE,)) if elsewhere else None,
+        evidence=_milestone(launch),
+    )
 
 
 def _failed(launch: LaunchLog, root: FoldedIncident, known: Known, patches: Sequence[Patch]) -> Diagnosis:

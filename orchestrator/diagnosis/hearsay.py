@@ -15,6 +15,8 @@ _ACCESS = re.compile(
 )
 """An access line of uvicorn (whose end a long path may push out of what is kept), gunicorn, hypercorn, nginx."""
 _ANSWERED = " HTTP/1."
+_UNAVAILABLE = re.compile(r'"(?:GET|HEAD) [/\w-]{1,80} HTTP/\d(?:\.\d)?" 503\b')
+"""Who is answered that nobody serves yet has sent no more than a path."""
 HARMLESS = ("DEBUG", "INFO", "WARNING")
 """Levels of what is no failure."""
 
@@ -41,4 +43,5 @@ def signs_of_clients(clients: Clients, *, begun: bool) -> tuple[str, ...]:
 
 def shows_clients(message: str, clients: Clients, *, begun: bool) -> bool:
     """Whether a line of hearsay is such a line."""
-    return message.startswith(clients.request) or (not begun and _ANSWERED in message)
+    answered = _ANSWERED in message and not _UNAVAILABLE.search(message)
+    return message.startswith(clients.request) or (not begun and answered)

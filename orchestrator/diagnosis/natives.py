@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from orchestrator.diagnosis.hearsay import HARMLESS
-from orchestrator.diagnosis.incident import IncidentKind, Raised, role_of
+from orchestrator.diagnosis.incident import Frame, IncidentKind, Raised, role_of
 from orchestrator.diagnosis.lines import Line
 from orchestrator.engines.log_grammar import Failures
 
@@ -22,7 +22,8 @@ _LINE_LETTERS = 2000
 @dataclass(frozen=True)
 class Form:
     """How one language tells it: the line that `begins` it, those that follow (`goes_on`), of which `says` are part of its
-    text, and the one that begins what it was caused by. A group `name` is the exception's, else it is the form's own."""
+    text, and the one that begins what it was caused by. A group `name` is the exception's, else it is the form's own; `text` is
+    what of the line is told, `frames` Python's in it."""
 
     begins: re.Pattern[str]
     goes_on: re.Pattern[str]
@@ -32,6 +33,10 @@ class Form:
     name: str | None = None
 
 
+_FRAME = re.compile(
+    r"(?:^|\n|\\n) {1,8}(?P<file>[^\s(\\]{1,400})\((?P<line>\d{1,9})\): (?P<function>[\w<>]{1,120})"
+)
+"""A frame of Python's as pybind11 writes it, the innermost first."""
 _WHAT = re.compile(r"^\s{0,8}what\(\): ")
 _OF_JAVA = r"(?P<name>(?:\w{1,80}\.){1,12}\w{1,120})\b"
 _FORMS = (
@@ -43,6 +48,14 @@ _FORMS = (
         re.compile(r"^thread '[^']{0,200}' (?:\(\d{1,12}\) )?panicked at \S"),
         goes_on=re.compile(r"^(?!note: |stack backtrace:|thread '|\s{0,8}\d{1,4}: )."),
         says=re.compile(r"."), name="panic",
+    ),
+    # an exception of Python's that Triton's server met in a model's process; its lines are spelt out
+    Form(
+        re.compile(
+            r"^\"?(?:ERROR: )?(?:Failed to create instance|failed to load '[^']{1,200}' version \d{1,9}: \w{1,40}): "
+            r"(?P<text>(?P<name>(?:\w{1,80}\.){0,12}[A-Z]\w{0,80}(?:Error|Exception)): .{1,2000}?)(?:\\n\\nAt:(?P<frames>\\n .*)|\"?$)"
+        ),
+        goes_on=re.compile(r"(?!)"),
     ),
     # a folder that is no repository is told by many a script that goes on
     Form(re.compile(r"^(?P<name>fatal): (?!not a git repository|No names found)\S"), goes_on=re.compile(r"(?!)")),
@@ -60,6 +73,8 @@ _HINTS = (
     "fatal error: ",
     "panic: ",
     "Exception in thread ",
+    "Failed to create instance: ",
+    "failed to load '",
 )
 """One of these is in every line that begins one."""
 
@@ -78,6 +93,7 @@ class Native:
     failures: Failures
     message: list[str]
     exception: str | None
+    frames: tuple[Frame, ...] = ()
     causes: list[Raised] = field(default_factory=list)
     """What was told before: each was caused by the one that follows it."""
     message_line: int = 0
@@ -121,7 +137,8 @@ class Native:
         first, *more = self.message
         words = f"{self.exception}: {' '.join(more)}".replace("::", ".") if self.kind == "crash" else first
         role = role_of(words, self.failures)
-        return Raised(self.exception, "\n".join(self.message).rstrip(), self.message_line, role=role)
+        text = "\n".join(self.message).rstrip()
+        return Raised(self.exception, text, self.message_line, self.frames, role=role)
 
 
 def begun_by(line: Line, failures: Failures) -> Native | None:
@@ -131,11 +148,24 @@ def begun_by(line: Line, failures: Failures) -> Native | None:
         return None
     for form in _FORMS:
         if opening := form.begins.match(text):
-            name = opening.groupdict().get("name") or form.name
+            groups = opening.groupdict()
             return Native(
-                line, form, failures, [_short(line)], name, message_line=line.number, last=line.number
+                line,
+                form,
+                failures,
+                [groups.get("text") or _short(line)],
+                groups.get("name") or form.name,
+                _frames(groups.get("frames") or ""),
+                message_line=line.number,
+                last=line.number,
             )
     return None
+
+
+def _frames(text: str) -> tuple[Frame, ...]:
+    """The outermost first."""
+    frames = [Frame(each["file"], int(each["line"]), each["function"]) for each in _FRAME.finditer(text)]
+    return tuple(reversed(frames))
 
 
 def _short(line: Line) -> str:

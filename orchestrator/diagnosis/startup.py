@@ -180,6 +180,8 @@ class StartUp:
         if text.strip():
             self.stalled = self.stalled + 1 if self._stall is not None and self._stall in text else 0
             self.last = line
+        if self.up_line is not None and self._was_another(line):
+            self._take_back()
         if self.up_line is not None:
             # what a launch is was said before anybody could send it a request
             self._notice_stop(line)
@@ -199,6 +201,23 @@ class StartUp:
         else:
             self._notice_stop(line)
         return self.phase
+
+    def _was_another(self, line: Line) -> bool:
+        """Whether the server that came up was another program's, in which the engine only begins: nothing of it stood before,
+        and one of its own processes now says in a record that it starts."""
+        if self.begun or line.level is None or not (line.process or "").startswith(self._children):
+            return False
+        phases = self._start.phases
+        served = phases.index("starting server")
+        milestone = self._milestone(line.message)
+        name = str(milestone.lastgroup).replace("_", " ") if milestone else phases[-1]
+        return phases.index(name) < served and all(phases.index(each) >= served for each in self.reached)
+
+    def _take_back(self) -> None:
+        self.phase, self.up_line, self.stopping = Phase("starting"), None, None
+        self.begun, self.clients, self._up_named = True, False, False
+        self.reached.clear()
+        self.dresses.clear()
 
     def _notice_stop(self, line: Line) -> None:
         if self.stopping is not None or self._start.stop_hint not in line.message:

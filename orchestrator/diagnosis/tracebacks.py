@@ -22,10 +22,14 @@ _EXCEPTION = re.compile(
 _NOT_EXCEPTION = re.compile(
     r"^(?:INFO|DEBUG|WARNING|ERROR|CRITICAL|Loading|Capturing|Process|Warning|Killed|Note)\b"
 )
+_ATTEMPT = re.compile(
+    r"\n[^\n]{0,80}\b(?:attempts?|tried)\b[^\n]{0,80}:\n {0,8}- (?P<text>(?P<name>[A-Z]\w{0,80}Error): [^\n]{1,2000})"
+)
+"""The first of a list of attempts, each with the exception that ended it, in another exception's message."""
 DIRECT = "The above exception was the direct cause of the following exception:"
 HANDLING = "During handling of the above exception, another exception occurred:"
 _OTHER_TALK = re.compile(
-    r"^(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?!\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
+    r"^(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?!\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL) {0,3}\] |INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
     r"|PS [A-Z]:\\|[\w.-]{1,60}@[\w.-]{1,80}:\S{0,200}[#$] |- [\w.]{1,120} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
     r"|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\()"
 )
@@ -112,6 +116,12 @@ class Traceback:
         text = "\n".join(self.message).rstrip()
         frames = self.passed
         role = role_of(text, self.failures)
+        if attempt := _ATTEMPT.search(text):
+            # of several that failed the first is the one that was meant to do
+            outcome = text.partition(":")[2].split("\n\n", 1)[0].strip()
+            words = f"{attempt['text']}\n{outcome}"
+            line = self.message_line + text.count("\n", 0, attempt.start("text"))
+            self.chain.append(Raised(attempt["name"], words, line, (), True, role_of(words, self.failures)))
         self.chain.append(Raised(self.exception, text, self.message_line, frames, self.caused_next, role))
         self.frames.clear()
         self.message, self.message_bytes = [], 0

@@ -100,3 +100,24 @@ def test_what_a_search_for_errors_leaves_is_no_start() -> None:
 def test_once_there_are_clients_they_may_have_printed_it() -> None:
     up = "(APIServer pid=7) INFO:     Application startup complete."
     assert said(*STARTS, up, "Killed", "llm-1 exited with code 137", "ops@gpu07:~$").verdict == "healthy"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-07-25 14:36:08.362 [Error] (WrappedServer) vllm-server failed to start within timeout",
+        'time="2026-07-25T14:36:08Z" level=error msg="backend vllm did not become ready"',
+        "2026-07-25T14:36:08Z ERROR runner: instance vllm-qwen exited unexpectedly",
+    ],
+)
+def test_a_launcher_that_says_of_an_engine_without_a_word_that_it_is_not_there_tells_a_failure(
+    line: str,
+) -> None:
+    found = said("2026-07-25 14:36:08.360 [Info] (Server) Starting vllm-server on port 8001", line)
+    assert found.verdict == "unknown_fault"
+    assert found.root_cause is not None
+    assert found.root_cause.line == 2
+    assert found.remedy is not None
+    assert "engine's own" in found.remedy.advice[0]
+    assert said(*STARTS, line).verdict == "starting"  # an engine that speaks says itself how it fares
+    assert said(line.replace("vllm", "nginx")).verdict == "starting"

@@ -343,6 +343,7 @@ SHOWN = 'INFO:     1.2.3.4:5 - "GET / HTTP/1.1" 200 OK'
         (f"{REQUEST}chatcmpl-1: prompt: 'x'", True, True),
         (f"{REQUEST}chatcmpl-1: prompt: 'x'", False, True),
         (SHOWN, False, True),
+        (SHOWN.replace("200 OK", "503 Service Unavailable"), False, False),  # nobody serves yet
         (SHOWN, True, False),  # while it starts another program may write into the log
         (f"a text with {REQUEST}", True, False),
         ("anything", False, False),

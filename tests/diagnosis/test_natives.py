@@ -39,6 +39,10 @@ Caused by: io.x.TapeTornException: drive 4
 	... 8 more
 Loading more
 """
+TRITON = (
+    "E0220 21:37:49.624943 179 backend_model.cc:694] \"ERROR: Failed to create instance: TypeError: open_tape() got an unexpected keyword argument 'drive'"
+    '\\n\\nAt:\\n  /usr/lib/python3.12/contextlib.py(105): __init__\\n  /opt/venv/lib/python3.12/site-packages/vllm/engine.py(7): start\\n"'
+)
 GIT = "fatal: unable to access 'https://hub.example/m/': the tape is torn"
 
 
@@ -55,6 +59,7 @@ def one(text: str) -> Incident:
         (GO, "native", "panic", "panic: the tape is torn"),
         ("fatal error: runtime: out of tape", "native", "fatal error", "fatal error: runtime: out of tape"),
         (JAVA, "native", "io.x.TapeTornException", "Caused by: io.x.TapeTornException: drive 4"),
+        (TRITON, "native", "TypeError", "TypeError: open_tape() got an unexpected keyword argument 'drive'"),
         (GIT, "native", "fatal", GIT),
     ],
 )  # fmt: skip
@@ -114,3 +119,10 @@ def test_an_exception_of_any_name_ends_a_traceback(name: str) -> None:
         f'Traceback (most recent call last):\n  File "/a/b.py", line 3, in f\n    g()\n{name}: torn'
     )
     assert (incident.kind, incident.root.exception) == ("exception", name)
+
+
+def test_pythons_frames_that_pybind_writes_innermost_first_are_read_outermost_first() -> None:
+    frames = [
+        (frame.file.rpartition("/")[2], frame.line, frame.function) for frame in one(TRITON).root.frames
+    ]
+    assert frames == [("engine.py", 7, "start"), ("contextlib.py", 105, "__init__")]

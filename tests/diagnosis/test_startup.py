@@ -126,3 +126,20 @@ def test_a_shells_trace_shows_the_command() -> None:
 def test_a_command_line() -> None:
     argv = ("vllm", "serve", "m", "--kv-cache-dtype=fp8", "--max-model-len", "131072", "--enforce-eager")
     assert arguments_of(argv) == {"kv_cache_dtype": "fp8", "max_model_len": "131072", "enforce_eager": "True"}
+
+
+OTHERS = (
+    b"INFO:     Application startup complete.",
+    b"INFO 01-02 15:23:55 [__init__.py:1] Available plugins for group vllm.platform_plugins:",
+)
+BEGINS = b"(EngineCore pid=9) INFO 01-02 15:23:56 [core.py:1] Initializing a V1 LLM engine (v0.16.0) with config: model='x'"
+
+
+def test_a_server_in_which_the_engine_only_begins_is_another_programs() -> None:
+    startup = fed([*OTHERS, BEGINS])
+    assert (startup.up_line, startup.phase.name, startup.begun) == (None, "starting engine", True)
+    assert fed(OTHERS).up_line == 1
+    # what an engine said before it served stays, and so does a server whose log has lost its beginning
+    own = b"(APIServer pid=7) INFO 01-02 15:23:54 [api_server.py:1] vLLM API server version 0.16.0"
+    assert fed([own, *OTHERS, BEGINS]).up_line == 2
+    assert fed([*OTHERS, BEGINS.replace(b"(EngineCore pid=9) ", b"")]).up_line == 1

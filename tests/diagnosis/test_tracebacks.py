@@ -121,7 +121,7 @@ def test_what_another_program_wrote_is_the_cause_of_the_exception_that_quotes_it
     [
         "INFO: x", "usage: vllm", "[rank0]:[W x", "+ vllm serve", "Killed", "/a/b.py:3: UserWarning: x", "PS C:\\Users\\a> pip",
         "2026-02-20 21:37:01 [entrypoint] vllm exited, code 1", "[2026-02-20T21:37:01Z] not restarting", "Fri Feb 20 21:37:01 2026 over",
-        "root@2f1b:/llm# echo $?", "2025-12-23 12:12:31.448027+08:00 - gpustack.worker.serve_manager - WARNING - x", "- ray.manager - ERROR - x",
+        "[WARN ] Handler - interrupted", "[INFO] Stop process: 118", "root@2f1b:/llm# echo $?", "2025-12-23 12:12:31.448027+08:00 - gpustack.worker.serve_manager - WARNING - x", "- ray.manager - ERROR - x",
     ],
 )  # fmt: skip
 def test_a_message_goes_on_in_raw_output_until_somebody_else_talks(aside: str) -> None:
@@ -170,3 +170,22 @@ def test_a_copy_is_completed_while_the_traceback_goes_on() -> None:
     assert texts(made.copy().complete()) == ["ValueError: first"]
     assert made.accept(line("second", 4))
     assert texts(made.complete()) == ["ValueError: first\nsecond"]
+
+
+def test_of_a_list_of_attempts_the_first_is_the_cause_of_what_lists_them() -> None:
+    tried = "Error details from previous import attempts:"
+    made, _ = read(
+        FRAME,
+        "ImportError: no tape could be loaded",
+        "",
+        tried,
+        "- OSError: drive 4 is torn",
+        "- KeyError: 'drive'",
+    )
+    chain = made.complete()
+    assert [(raised.exception, raised.caused_next) for raised in chain] == [
+        ("OSError", True),
+        ("ImportError", False),
+    ]
+    assert chain[0].text == "OSError: drive 4 is torn\nno tape could be loaded"
+    assert chain[0].line == chain[1].line + 3
