@@ -34,6 +34,7 @@ COMMANDS = {
     "restart": "stop, then launch again",
     "verify": "check every shard of the checkpoint, without network",
     "doctor": "check a host: GPUs, engine, disk, memory, links",
+    "fleet": "many replicas of a playbook over hosts and their GPUs",
     "engine": "install, list or remove engines on a host",
     "diagnose": "find the root cause in a log file",
     "list": "list playbooks or patches",

@@ -1,0 +1,132 @@
+"""How does a verb get from its options to the hosts of a fleet, and to the deployment of each replica?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from orchestrator.base.errors import UsageError
+from orchestrator.cli.options import SharedOptions
+from orchestrator.cli.session import (
+    CONNECT_SECONDS,
+    Sought,
+    by_the_host,
+    know_passwords,
+    launched_by,
+    wishes_of,
+)
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from orchestrator.base.events import Display, Report
+    from orchestrator.base.limits import Limits
+    from orchestrator.fleet.looking import FleetStanding, HostLook
+    from orchestrator.fleet.replica import Replica
+    from orchestrator.hosts.host import Host
+    from orchestrator.plan.wishes import Wishes
+    from orchestrator.playbook.playbook import Playbook
+
+
+@dataclass(frozen=True)
+class OpenFleet:
+    """The hosts of a fleet as they were looked at, while the connections are open."""
+
+    options: SharedOptions
+    sought: Sought
+    wishes: Wishes
+    limits: Limits | None
+    shown: Display
+    standing: FleetStanding
+    stack: ExitStack = field(repr=False)
+
+    @property
+    def playbook(self) -> Playbook:
+        return self.sought.playbook
+
+    @property
+    def name(self) -> str:
+        return self.playbook.instance
+
+    @property
+    def cards(self) -> int:
+        """How many each replica gets."""
+        return 0 if self.playbook.needs.gpus == 0 else self.playbook.parallel.gpus
+
+    def replicas(self, count: int | None) -> tuple[Replica, ...]:
+        """A place for each of so many; as many as there are where no number is asked for, or one."""
+        from orchestrator.fleet.placing import FleetShape, place
+
+        there = self.standing.replicas
+        asked = FleetShape(self.name, count or len(there) or 1, self.cards, self.playbook.port)
+        return place(asked, self.standing.rooms, there)
+
+
+def on_fleet(
+    options: SharedOptions,
+    work: Callable[[OpenFleet], int],
+    *,
+    limits: Limits | None = None,
+    forced: tuple[str, ...] = (),
+    forbidden: tuple[str, ...] = (),
+    predict: bool = True,
+    consents: tuple[str, ...] = (),
+    yes: bool = False,
+    report_to: TextIO | None = None,
+) -> int:
+    """Carry `work` out on all hosts together; what happens is told as in `session.on_each_host`.
+
+    `limits` are those of verbs that plan a launch.
+    """
+    know_passwords(options.hosts)
+    sought = (by_the_host if limits is None else launched_by)(options, consents)
+    _require_replicas(options, sought.playbook)
+    wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
+    from orchestrator.report.choose import display
+
+    as_json = options.json and report_to is None
+    with (
+        display(report_to or sys.stdout, as_json=as_json, several_hosts=True) as shown,
+        ExitStack() as stack,
+    ):
+        standing = _standing(options, sought.playbook.instance, shown, stack)
+        return work(OpenFleet(options, sought, wishes, limits, shown, standing, stack))
+
+
+def _require_replicas(options: SharedOptions, playbook: Playbook) -> None:
+    if options.as_one or playbook.parallel.nodes > 1:
+        raise UsageError(
+            "fleet_as_one",
+            "a replica lies on one host: --as-one and parallel.nodes spread one model over several",
+        )
+    spread = any(playbook.origin("parallel", kind) != "default" for kind in ("tensor", "pipeline", "data"))
+    if playbook.choose and not spread and playbook.needs.gpus != 0:
+        raise UsageError("replica_cards", f"nobody says how many GPUs a replica of {playbook.name} gets")
+
+
+def _standing(options: SharedOptions, fleet: str, shown: Display, stack: ExitStack) -> FleetStanding:
+    from orchestrator.base.events import Report
+    from orchestrator.fleet.looking import look, standing
+    from orchestrator.loop.side_by_side import side_by_side
+
+    def looked(name: str) -> HostLook:
+        report = Report(shown, name)
+        host = opened(options, name, report, stack)
+        with report.wait("look at", "cards, links and replicas", limit=CONNECT_SECONDS):
+            return look(host, fleet)
+
+    names: Sequence[str] = tuple(dict.fromkeys(options.hosts))
+    return standing(fleet, side_by_side([partial(looked, name) for name in names]))
+
+
+def opened(options: SharedOptions, name: str, report: Report, stack: ExitStack) -> Host:
+    """A connection of its own to a host, closed with `stack`."""
+    from orchestrator.hosts.connect import open_host
+
+    with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
+        host = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
+    return stack.enter_context(host)

@@ -1,0 +1,135 @@
+"""What does one host have of a fleet, and for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.base.errors import HostError
+from orchestrator.facts import gpus, topology
+from orchestrator.facts.gather import commands, reading
+from orchestrator.facts.gpus import Gpu
+from orchestrator.facts.source import Query, Unknown
+from orchestrator.facts.topology import Topology
+from orchestrator.fleet.placing import HostRoom
+from orchestrator.fleet.replica import VISIBLE, Replica, number_of, router_name
+from orchestrator.group.meeting import meeting
+from orchestrator.hosts.host import Host
+from orchestrator.programs.addresses import Addresses, ListAddresses
+from orchestrator.programs.ask import ask
+from orchestrator.programs.read_facts import ReadFacts
+from orchestrator.programs.replicas import Deployed, ListReplicas
+
+SECONDS = 60.0
+LOOPBACK = "127.0.0.1"
+OTHERS_SHARE = 0.1
+"""Of a card's memory: who holds more is at work there, and no replica is put on it."""
+
+
+@dataclass(frozen=True)
+class HostLook:
+    """One host, as it was looked at."""
+
+    host: str
+    deployed: tuple[Deployed, ...]
+    addresses: Addresses
+    cards: tuple[Gpu, ...]
+    links: Topology | None
+
+
+def look(host: Host, fleet: str) -> HostLook:
+    """Ask one host; changes nothing there."""
+    deployed = ask(host, ListReplicas(fleet=fleet), deadline=SECONDS)
+    query = Query("~")
+    replies = ask(
+        host,
+        ReadFacts(commands=commands(query, (gpus.FACT, topology.FACT))),
+        deadline=SECONDS,
+    )
+    cards, links = reading(gpus.FACT, replies, query), reading(topology.FACT, replies, query)
+    present = () if isinstance(cards, Unknown) else cards.gpus
+    known = None if isinstance(links, Unknown) or links.gpus != len(present) else links
+    return HostLook(host.name, deployed.deployments, ask(host, ListAddresses()), present, known)
+
+
+@dataclass(frozen=True)
+class FleetStanding:
+    """All hosts of a fleet as they were looked at: the replicas that are there, of which those `alive` have processes, and what
+    each host has room for. The router's host is the first one."""
+
+    rooms: tuple[HostRoom, ...]
+    replicas: tuple[Replica, ...]
+    alive: frozenset[int]
+    router: Deployed | None
+
+
+def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
+    """What the looks at all hosts come to. Pure.
+
+    On the router's host replicas answer on the loopback interface, on others at an address in a network that all hosts
+    share. Raises PreflightRefused("no_common_network"), and HostError("replica_twice") where two
+    hosts have one of the same number.
+    """
+    addresses = _addresses(looks)
+    rooms: list[HostRoom] = []
+    replicas: dict[int, Replica] = {}
+    alive: set[int] = set()
+    for each in looks:
+        for deployed in each.deployed:
+            replica = _replica(fleet, each.host, deployed)
+            if replica is None:
+                continue
+            if replica.number in replicas:
+                raise _twice(replica, replicas[replica.number])
+            replicas[replica.number] = replica
+            alive |= {replica.number} if deployed.alive else set()
+        own = {card for replica in replicas.values() if replica.host == each.host for card in replica.cards}
+        rooms.append(_room(each, addresses[each.host], own))
+    first = looks[0].deployed
+    router = next((deployed for deployed in first if deployed.instance == router_name(fleet)), None)
+    return FleetStanding(tuple(rooms), tuple(replicas[n] for n in sorted(replicas)), frozenset(alive), router)
+
+
+def _addresses(looks: Sequence[HostLook]) -> Mapping[str, str]:
+    first = {looks[0].host: LOOPBACK}
+    if len(looks) == 1:
+        return first
+    places = meeting({each.host: each.addresses for each in looks})
+    return {host: place.address for host, place in places.items()} | first
+
+
+def _room(each: HostLook, address: str, own: set[int]) -> HostRoom:
+    usable = [number for number, card in enumerate(each.cards) if card.unusable is None]
+    held = tuple(number for number in usable if number not in own and _held(each.cards[number]))
+    return HostRoom(
+        each.host, address, tuple(number for number in usable if number not in held), held, each.links
+    )
+
+
+def _held(card: Gpu) -> bool:
+    return (card.memory_used_mib or 0) > OTHERS_SHARE * (card.memory_mib or 0) > 0
+
+
+def _replica(fleet: str, host: str, deployed: Deployed) -> Replica | None:
+    """The replica that a record speaks of, None for another deployment's or one that does not say where it answers."""
+    number = number_of(fleet, deployed.instance)
+    command: Mapping[str, Any] = deployed.command or {}
+    place = (command.get("note") or {}).get("endpoint") or {}
+    address, port = place.get("host"), place.get("port")
+    if number is None or not isinstance(address, str) or type(port) is not int:
+        return None
+    return Replica(fleet, number, host, address, port, _cards(command.get("environment")))
+
+
+def _cards(environment: Any) -> tuple[int, ...]:
+    text = environment.get(VISIBLE) if isinstance(environment, Mapping) else None
+    items = str(text).split(",") if text else []
+    return tuple(int(item) for item in items if item.isascii() and item.isdigit())
+
+
+def _twice(replica: Replica, other: Replica) -> HostError:
+    return HostError(
+        "replica_twice",
+        f"{replica.name} is on {other.host} and on {replica.host}: one machine may be named twice",
+    )

@@ -1,0 +1,49 @@
+"""How does a fleet look to a person, and to a program?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.fleet.replica import Replica, numbers
+from orchestrator.report.layout import StyledLine, visible, wrapped
+
+
+def places(
+    fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str], width: int
+) -> list[StyledLine]:
+    """A row a replica: where it is, on which cards, and what those share (by number; "" is left out)."""
+    hosts = len({replica.host for replica in replicas})
+    count = f"{len(replicas)} replica{'s' if len(replicas) > 1 else ''}"
+    head = f"{fleet}: {count} on {hosts} host{'s' if hosts > 1 else ''}"
+    name = max(len("replica"), *(len(replica.name) for replica in replicas)) + 2
+    host = max(len("host"), *(len(visible(replica.host)) for replica in replicas)) + 2
+    lines: list[StyledLine] = [[(head, "strong")]]
+    lines.append([(f"  {'replica':<{name}}{'host':<{host}}{'port':<7}cards", "dim")])
+    for replica in replicas:
+        row = f"  {replica.name:<{name}}{visible(replica.host):<{host}}{replica.port:<7}"
+        reason = reasons.get(replica.number, "")
+        text = numbers(replica.cards) + (f", {reason}" if reason else "")
+        lines += wrapped([(row, "")], text, width)
+    return lines
+
+
+def places_json(fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str]) -> dict[str, Any]:
+    """The same as one object."""
+    return {
+        "fleet": fleet,
+        "replicas": [
+            {**replica_json(replica), "reason": reasons.get(replica.number) or None} for replica in replicas
+        ],
+    }
+
+
+def replica_json(replica: Replica) -> dict[str, Any]:
+    return {
+        "name": replica.name,
+        "host": replica.host,
+        "url": replica.url,
+        "cards": list(replica.cards),
+        "settings": [*replica.settings],
+        "environment": [*replica.environment],
+    }

@@ -1,0 +1,64 @@
+"""What is told of a fleet before it is there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.main import run
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A playbook for this machine's CPUs."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "tiny.yaml"
+    path.write_text(
+        json.dumps(
+            {
+                "model": {"repository": "deploy-tests/nothing", "served_name": "tiny"},
+                "checkpoint": {"folder": str(tmp_path / "checkpoint")},
+                "context": 256,
+                "port": 8800,
+                "needs": {"gpus": 0},
+            }
+        )
+    )
+    return str(path)
+
+
+def test_the_places_are_a_table_and_an_object(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "plan", playbook, "--host", "local", "--replicas", "2"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0] == "tiny: 2 replicas on 1 host"
+    assert rows[2].split() == ["tiny-1", "local", "8801", "no", "GPU"]
+    assert run(["fleet", "plan", playbook, "--host", "local", "--name", "mine", "--json"]) == 0
+    (replica,) = json.loads(capsys.readouterr().out)["replicas"]
+    assert (replica["name"], replica["url"]) == ("mine-1", "http://127.0.0.1:8801")
+
+
+def test_a_configuration_is_all_that_is_printed(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["fleet", "config", playbook, "--host", "local", "--replicas", "2", "--router", "haproxy"]
+    assert run(words) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("# tiny: 2 replicas on 1 host")
+    assert out.endswith("    server tiny-1 127.0.0.1:8801\n    server tiny-2 127.0.0.1:8802\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "next_command"),
+    [
+        (["--as-one"], "fleet_as_one", "deploy fleet --help"),
+        (["--set", "port=65535"], "fleet_port", "--set port=8000"),
+        (["--set", "needs.gpus=2", "--gpus", "2"], "fleet_room", "deploy doctor"),
+    ],
+)
+def test_what_cannot_be_placed_is_refused(
+    playbook: str, words: list[str], code: str, next_command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left = run(["fleet", "plan", playbook, "--host", "local", "--replicas", "2", *words])
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"[{code}, exit {left}]" in err
+    assert next_command in err

@@ -1,0 +1,71 @@
+"""What the hosts of a fleet have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.base.errors import HostError
+from orchestrator.facts.gpus import Gpu
+from orchestrator.fleet.looking import HostLook, standing
+from orchestrator.programs.replicas import Deployed
+from tests.fleet.links import SWITCHES
+from tests.group.test_meeting import host
+
+
+def card(index: int, used: int = 0, fault: str = "") -> Gpu:
+    return Gpu(index, "H200", f"GPU-{index}", "9.0", 143_771, used, "580", None, (fault,) if fault else ())
+
+
+def deployed(name: str, port: int, *, cards: str = "", address: str = "127.0.0.1", **more: Any) -> Deployed:
+    command = {
+        "environment": {"CUDA_VISIBLE_DEVICES": cards} if cards else {},
+        "note": {"endpoint": {"host": address, "port": port, "model": "m"}},
+    }
+    return Deployed(**{"instance": name, "launch": 1, "alive": True, "command": command, **more})
+
+
+def looked(name: str, *there: Deployed, used: dict[int, int] | None = None, **more: Any) -> HostLook:
+    cards = tuple(card(index, (used or {}).get(index, 0)) for index in range(8))
+    addresses = host(name, ("eth0", f"10.0.0.{ord(name) - 96}/24", 1000))
+    return HostLook(**{"host": name, "deployed": there, "addresses": addresses, "cards": cards, "links": SWITCHES, **more})  # fmt: skip
+
+
+def test_replicas_are_known_by_what_was_started() -> None:
+    there = [
+        deployed("m-1", 8001, cards="0,1"),
+        deployed("m-2", 8002, cards="2,3", alive=False),
+        deployed("m-router", 8000),
+    ]
+    seen = standing("m", [looked("a", *there, used={0: 90_000, 1: 90_000, 5: 90_000})])
+    assert [(replica.number, replica.cards) for replica in seen.replicas] == [(1, (0, 1)), (2, (2, 3))]
+    assert seen.alive == {1}
+    assert seen.router == there[2]
+    (room,) = seen.rooms
+    assert (room.address, room.cards, room.held) == ("127.0.0.1", (0, 1, 2, 3, 4, 6, 7), (5,))
+
+
+def test_on_other_hosts_than_the_routers_they_answer_in_a_common_network() -> None:
+    seen = standing("m", [looked("a"), looked("b", deployed("m-7", 8007, address="10.0.0.2"))])
+    assert [room.address for room in seen.rooms] == ["127.0.0.1", "10.0.0.2"]
+    assert seen.replicas[0].url == "http://10.0.0.2:8007"
+    assert seen.router is None
+
+
+def test_a_record_that_says_no_place_is_none_of_a_replica() -> None:
+    for command in (None, {}, {"note": None}, {"note": {"endpoint": {"host": 1, "port": "8001"}}}):
+        seen = standing("m", [looked("a", deployed("m-1", 1, command=command))])
+        assert seen.replicas == ()
+
+
+def test_a_card_that_cannot_be_used_is_no_room() -> None:
+    cards = (card(0), card(1, fault="memory.total: [GPU requires reset]"))
+    (room,) = standing("m", [looked("a", cards=cards, links=None)]).rooms
+    assert (room.cards, room.held) == ((0,), ())
+
+
+def test_two_names_of_one_machine_are_noticed() -> None:
+    own = deployed("m-1", 8001)
+    with pytest.raises(HostError, match="m-1 is on a and on b: one machine may be named twice"):
+        standing("m", [looked("a", own), looked("b", own)])
