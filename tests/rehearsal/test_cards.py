@@ -10,7 +10,7 @@ from pathlib import Path
 
 from orchestrator.facts import gpu_processes, gpus, p2p, topology
 from orchestrator.facts.source import Output
-from orchestrator.rehearsal import cards
+from orchestrator.rehearsal import cards, environment
 
 
 def nvidia_smi(*arguments: str, folder: Path | None = None) -> Output:
@@ -41,3 +41,17 @@ def test_memory_is_held_as_long_as_its_process_lives(tmp_path: Path) -> None:
     fields = "gpu_uuid,pid,process_name,used_gpu_memory"
     (process,) = gpu_processes.parse(nvidia_smi(f"--query-compute-apps={fields}", folder=tmp_path))  # type: ignore[misc]
     assert (process.pid, process.name, process.memory_mib) == (os.getpid(), "VLLM::Worker_TP3", 1500)
+
+
+def test_what_the_shell_answers_is_what_the_cards_would(tmp_path: Path) -> None:
+    laid = environment.make(tmp_path / "engine", cards=2)
+    program = laid.folder / "tools"
+    for question in (*environment.STILL, ("-L",), ("--query-gpu=index", "--format=csv")):
+        answers = [
+            subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+            for argv in (
+                [program / "nvidia-smi", *question],
+                [sys.executable, program / "cards.py", *question],
+            )
+        ]
+        assert answers[0] == answers[1] != ""
