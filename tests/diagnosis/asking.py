@@ -17,7 +17,7 @@ _ASKS = re.compile(
 _BESIDE_THE_POINT = {
     "cuda_launch_blocking", "torch_use_cuda_dsa", "pytorch_cuda_alloc_conf", "pytorch_alloc_conf", "torchdynamo_verbose", "nccl_debug",
     "num_stages", "repo_type", "repo_id", "local_files_only", "conch_triton_kernels",
-    "amd_serialize_kernel",
+    "amd_serialize_kernel", "torch_logs",
 }  # fmt: skip
 """What PyTorch, Triton, NCCL and the Hub's client say below any error of theirs, what nobody can set from outside, and what one
 of several kernels would want."""
