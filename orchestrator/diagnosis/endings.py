@@ -52,11 +52,9 @@ def last_word(launch: LaunchLog) -> Line | None:
         last = next((line for line in behind if says.search(line.message.strip())), None)
         if last is not None:
             return last
-    startup = launch.startup
-    if not startup.reached and not startup.begun:
-        for line in behind:
-            if is_a_launchers(line, launch.grammar):
-                return line
+    for line in behind:
+        if is_a_launchers(line, launch):
+            return line
     if _only_errors(launch):
         return next(line for line in launch.end if _is_error(line))
     if not behind or _shown(launch.head):
@@ -68,11 +66,13 @@ def last_word(launch: LaunchLog) -> Line | None:
     return stopped
 
 
-def is_a_launchers(line: Line, grammar: LogGrammar) -> bool:
-    """Whether somebody says with it that an engine of that kind, which he started, is not there."""
+def is_a_launchers(line: Line, launch: LaunchLog) -> bool:
+    """Whether somebody says with it that an engine, which he started and which says nothing itself, is not there."""
+    if launch.startup.reached or launch.startup.begun:
+        return False
     recorded = bool((line.dress or "").strip()) or _RECORD.match(line.message) is not None
     named = _NOT_STARTED.search(line.message) if recorded else None
-    return named is not None and grammar.kind in named["who"].lower()
+    return named is not None and launch.grammar.kind in named["who"].lower()
 
 
 def _behind_life(launch: LaunchLog) -> list[Line]:

@@ -123,7 +123,7 @@ def _ended(launch: LaunchLog, known: Known, patches: Sequence[Patch]) -> Diagnos
     if not lines:
         return None
     cause = _caused_by_line(lines[0], launch)
-    elsewhere = endings.is_a_launchers(lines[0], launch.grammar)
+    elsewhere = endings.is_a_launchers(lines[0], launch)
     return Diagnosis(
         verdict="unknown_fault",
         root_cause=cause,

@@ -30,7 +30,9 @@ DIRECT = "The above exception was the direct cause of the following exception:"
 HANDLING = "During handling of the above exception, another exception occurred:"
 _OTHER_TALK = re.compile(
     r"^(?:\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?!\d)|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d |\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL) {0,3}\] |INFO: |WARNING: |Process \S+:$|nanobind: |\[rank\d+\]:\[|\[[WEIF]\d{3,} |=== |\+ |\$ |usage: "
-    r"|PS [A-Z]:\\|[\w.-]{1,60}@[\w.-]{1,80}:\S{0,200}[#$] |- [\w.]{1,120} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+    r"|PS [A-Z]:\\|- [\w.]{1,120} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+    r"|curl: \(|rpc error: |Connection to \S{1,200} closed|client_loop: |npm ERR! |real\s{1,8}\d{1,6}m|section_(?:start|end):|##\[|::(?:error|warning|group|endgroup)|time=\"|Stream closed EOF for |Error response from daemon: "
+    r"|Gracefully stopping\.\.\.|```|-{60}|(?:\([\w.-]{1,60}\) ?)?[\w.-]{1,60}@[\w.-]{1,80}:\S{0,200}[#$](?: |$)|(?:ba|z)?sh-\d[\d.]{0,8}[#$](?: |$)|[A-Z]:\\\S{0,200}>|>>> ?$"
     r"|Parent process exited|Killed|\S{1,400}:\d{1,6}: \w{0,80}Warning: |  warnings\.warn\()"
 )
 _FRAMES_KEPT = 60

@@ -31,6 +31,26 @@ ENDS = [
     "zsh: killed     vllm serve x",
     "llm-1 exited with code 143",
     "llm exited with code 0",
+    "[entrypoint] vllm died (rc=1)",
+    "[supervisor] child 4711 exit=1",
+    "Process vllm exited: 1",
+    "Server process terminated with status 1",
+    "PM2        | App [vllm:0] exited with code [1] via signal [SIGINT]",
+    "##[error]Bash exited with code '1'.",
+    "vLLM process exited early!",
+    "ERROR: server did not become ready within 600s",
+    "Timed out waiting for http://localhost:8000/health",
+    "Server failed to start. Check logs.",
+    "vllm.service: State 'stop-sigterm' timed out. Killing.",
+    "vllm.service: Start request repeated too quickly.",
+    "Failed to start vllm.service - vLLM server.",
+    "2026-02-20 21:37:01,204 INFO gave up: vllm entered FATAL state, too many start retries too quickly",
+    "Essential container in task exited",
+    "Build step 'Execute shell' marked build as failure",
+    "Finished: FAILURE",
+    "make[1]: *** [Makefile:12: serve] Error 1",
+    "slurmstepd-gpu07: error: *** STEP 4711.0 ON gpu07 CANCELLED AT 2026-02-20T21:37:01 ***",
+    "mpirun detected that one or more processes exited with non-zero status, thus causing",
     "2026-02-20 21:37:01 [entrypoint] vllm exited, code 1",
     "systemd[1]: vllm.service: start operation timed out. Terminating.",
     "command terminated with exit code 1",
@@ -119,5 +139,18 @@ def test_a_launcher_that_says_of_an_engine_without_a_word_that_it_is_not_there_t
     assert found.root_cause.line == 2
     assert found.remedy is not None
     assert "engine's own" in found.remedy.advice[0]
-    assert said(*STARTS, line).verdict == "starting"  # an engine that speaks says itself how it fares
-    assert said(line.replace("vllm", "nginx")).verdict == "starting"
+    assert said(*STARTS, line).remedy is None  # an engine that speaks says itself how it fared
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "download finished: 119",
+        "step download rc=0",
+        "warm-up finished with 16 prompts",
+        "request finished status 200",
+        "the engine stopped waiting: 3",
+    ],
+)
+def test_a_number_alone_is_no_end(line: str) -> None:
+    assert said(*STARTS, line).verdict == "starting"

@@ -121,6 +121,8 @@ def test_what_another_program_wrote_is_the_cause_of_the_exception_that_quotes_it
     [
         "INFO: x", "usage: vllm", "[rank0]:[W x", "+ vllm serve", "Killed", "/a/b.py:3: UserWarning: x", "PS C:\\Users\\a> pip",
         "2026-02-20 21:37:01 [entrypoint] vllm exited, code 1", "[2026-02-20T21:37:01Z] not restarting", "Fri Feb 20 21:37:01 2026 over",
+        "curl: (7) Failed to connect", "rpc error: code = NotFound", "Connection to gpu7 closed.", "##[error]Bash exited", "real    0m12.103s", "```", "C:\\Users\\a>",
+        "(vllm) a@gpu07:~$", "bash-5.1$", ">>> ", "Stream closed EOF for default/vllm-0 (vllm)", "vllm.service: Start request repeated too quickly.",
         "[WARN ] Handler - interrupted", "[INFO] Stop process: 118", "root@2f1b:/llm# echo $?", "2025-12-23 12:12:31.448027+08:00 - gpustack.worker.serve_manager - WARNING - x", "- ray.manager - ERROR - x",
     ],
 )  # fmt: skip
