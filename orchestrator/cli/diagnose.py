@@ -129,7 +129,7 @@ def diagnose(
         _say(diagnosis, file, len(catalogued), as_json)
     if bundle:
         click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
-    sys.exit(EXIT_CODES[diagnosis.verdict])
+    raise click.exceptions.Exit(EXIT_CODES[diagnosis.verdict])
 
 
 def _writer(kind: str | None, beginning: bytes) -> tuple[ReadEngine, Wrapping]:
