@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
+from collections.abc import Generator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.sshd", "tests.deployments"]
@@ -17,3 +20,15 @@ settings.load_profile("repeatable")
 # A shell starts what it puts in the background with Ctrl-C ignored, and so would every command be that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is collected stays until the end: while it grows, and in every later round, the garbage collector would go through
+    it for nothing, a fifth of a worker's time before its first test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
