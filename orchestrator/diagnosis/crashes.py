@@ -11,6 +11,10 @@ from orchestrator.engines.log_grammar import Failures
 _CRASH = re.compile(
     r"^Fatal Python error: |^(?:\S{1,400}: line \d{1,9}: {1,9}\d{1,10} )?(?:Segmentation fault|Bus error|Illegal instruction|Aborted)\b"
     r"|Segfault encountered|^Failed: Cuda error |: command not found$"
+    # UCX's handler, and a shell or a container that may not run what it was told to
+    r"|\bCaught signal \d{1,2} \((?:Segmentation fault|Bus error|Aborted|Illegal instruction|Floating point)"
+    r"|^\S{0,80}sh: (?:line )?\d{1,6}: (?:exec: )?(?:\S{1,200}/)?(?:python[\d.]{0,5}|entrypoint\S{0,20}): (?:not found|Permission denied)$"
+    r"|^exec /\S{1,300}: (?:permission denied|no such file or directory)$"
     r"|^(?:nohup|setsid|timeout|nice|ionice|stdbuf|taskset): failed to (?:run command|execute) |^numactl: execution of |^env: .{1,400}: No such file or directory$"
     r"|^\S{1,400}: Error while finding module specification for "
     # the kernel will not run what was built for another processor
@@ -28,7 +32,7 @@ _DIED = re.compile(
 )
 _HINTS = (
     "Fatal Python", "ault", "Bus error", "Illegal", "Aborted", "Failed: Cuda", "not found", "rror",
-    "xec format error", "GPU node", "HSA_STATUS_ERROR", "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ",
+    "xec format error", "GPU node", "HSA_STATUS_ERROR", "Assertion `", "double free", "free(): ", "malloc(): ", "_chunk(): ", "corrupted ", "smashing", "Watchdog", "[Errno", "Killed", "nvidia-container", ": failed to ", "numactl: ", "env: ", "Permission denied", "exec /",
 )  # fmt: skip
 """One of these is in every line that one of the expressions fits."""
 
@@ -47,6 +51,11 @@ def is_crash(line: Line, failures: Failures) -> bool:
     """Whether a process ended with `line`, by itself or by somebody else."""
     crashed = _CRASH.search(line.message) or failures.crashes.search(line.message)
     return (crashed is not None and line.level not in HARMLESS) or died_only(line.message, failures)
+
+
+def is_word_of_a_shell(text: str) -> bool:
+    """Whether it is a shell or a container that says that a process is gone."""
+    return _DIED.search(text) is not None
 
 
 def died_only(text: str, failures: Failures) -> bool:

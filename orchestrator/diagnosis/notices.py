@@ -20,7 +20,7 @@ NOTICES = re.compile(
     r"|\bexited (?:before|early|unexpectedly|prematurely)\b|\bdid not become (?:ready|healthy)\b|^.{0,60}\b(?:[Ss]erver|[Ss]ervice|[Cc]ontainer) (?:failed to start|is unhealthy)\b"
     r"|^(?:\w{1,20}: )?[Tt]im(?:ed out|eout) waiting for .{1,120}|\b[Ss]tate '[\w-]{1,40}' timed out|\bStart request repeated too quickly|^Dependency failed for |^Failed to start [^:]{1,80}\.(?:service\b.*)?$"
     r"|\bScheduled restart job\b|\bentered FATAL state\b|^Essential container in task exited|^Build step .{1,80} as failure$|^Finished: (?:FAILURE|ABORTED)$|\bjob killed\b"
-    r"|^(?:mpirun|mpiexec) detected that |^Primary job {1,3}terminated"
+    r"|^(?:mpirun|mpiexec) detected that |^Primary job {1,3}terminated|^error: creating server: "
 )
 """What shells, containers, systemd, batch systems, supervisors and CI print of a program that has ended."""
 

@@ -67,7 +67,9 @@ _COMPILER = re.compile(
     r"\b(?:nvcc|ptxas|cicc|nvlink|hipcc|clang|cc1plus|collect2|g\+\+|gcc|ld)\b.{0,200}\b(?:fatal|[Ee]rror)\b {0,6}:|^\S{1,400}[(:]\d{1,7}.{0,12}: (?:fatal )?error\b"
     r"|undefined reference to |cannot find -l"
 )
-_NAMED = re.compile(r"--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|(?<=pip install )[\w.\[\]=<>-]+")
+_NAMED = re.compile(
+    r"--[a-z][\w-]+|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|(?<=pip install )[\w.\[\]=<>-]+|(?<=nstall )(?!the\b|from\b|this\b|with\b|and\b|one\b|pip\b)[A-Za-z][\w.\[\]=<>-]{2,}"
+)
 _LONGEST = 300
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from orchestrator.diagnosis.crashes import is_word_of_a_shell
 from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog
 from orchestrator.engines.log_grammar import LogGrammar
@@ -47,7 +50,22 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
         folded for folded in since if folded.incident.fatal or not launch.went_on_after(folded.incident)
     ]
     engine = (*launch.grammar.processes.children, "rank")
-    return min(standing, key=lambda folded: _rank(folded.incident, up is not None, engine), default=None)
+    unsaid = _says_only_that_a_child_failed([folded.incident for folded in standing])
+    return min(
+        standing, key=lambda folded: _rank(folded.incident, up is not None, engine, unsaid), default=None
+    )
+
+
+def _says_only_that_a_child_failed(standing: Sequence[Incident]) -> bool:
+    """Whether all that is said of ended processes is a parent's word that a child failed, behind which it kills the others and
+    itself: what an engine's process says of a peer that is gone is more than that."""
+    ended = [incident for incident in standing if incident.died_only]
+    told = min((incident.first_line for incident in ended if incident.role == "cascade"), default=None)
+    return told is not None and all(
+        incident.role == "cascade"
+        or (incident.first_line > told and is_word_of_a_shell(incident.chain[0].text))
+        for incident in ended
+    )
 
 
 def _left_by(incident: Incident, grammar: LogGrammar) -> bool:
@@ -61,13 +79,16 @@ def _names_a_cause(incident: Incident) -> bool:
     return incident.role == "initiating" and not incident.died_only
 
 
-def _rank(incident: Incident, serving: bool, engine: tuple[str, ...]) -> tuple[int, int]:
-    """`engine`: how the names of its processes begin, torch's for a rank among them."""
+def _rank(incident: Incident, serving: bool, engine: tuple[str, ...], unsaid: bool) -> tuple[int, int]:
+    """`engine`: how the names of its processes begin, torch's for a rank among them; `unsaid`: whether nothing else says
+    more of processes that ended than that they did."""
     order = {"initiating": 0, "teardown": 3, "cascade": 4}.get(incident.role, 5)
+    own = (incident.process or "").startswith(engine)
     if incident.died_only:
         order = 2
+    elif incident.role == "teardown" and unsaid and own:
+        order = 1
     elif order == 0:
-        foreign = not (incident.process or "").startswith(engine)
         # what Python made of another language's failure says it better
-        order = int(incident.kind == "native" or (serving and incident.kind == "exception" and foreign))
+        order = int(incident.kind == "native" or (serving and incident.kind == "exception" and not own))
     return order, incident.first_line

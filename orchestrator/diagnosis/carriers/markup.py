@@ -13,7 +13,7 @@ from orchestrator.diagnosis.carriers.layer import Numbered
 from orchestrator.engines.log_grammar import LogGrammar
 
 _COLOUR = re.compile(
-    r"(?:\^\[|\\x1b|\\u001b|\\033|\\e|#033|\u241b)\[[\d;]{0,20}m|\[\d{1,3}(?:;\d{1,3}){0,4}m"
+    r"(?:\^\[|\\x1b|\\u001b|\\033|\\e|#033|\u241b)\[[\d;]{0,20}m|\[\d{1,3}(?:;\d{1,3}){0,4}m|#015(?=\"?\s*$)"
 )
 _ENTITY = re.compile(r"File &quot;|in &lt;\w+&gt;|&#(?:39|x27|34|x22);|&(?:quot|lt|gt|amp);")
 _PAGE = re.compile(r"</(?:pre|code|div|span|p|td)>\s*$")
@@ -35,7 +35,7 @@ class Respelt:
 
 
 def colours(lines: Sequence[str], _grammar: LogGrammar) -> Respelt | None:
-    """Colours whose escape was lost on the way, or is written out."""
+    """Colours whose escape was lost on the way, or is written out, and what syslog makes of a carriage return."""
     coloured = sum(_COLOUR.search(text) is not None for text in lines)
     return Respelt(_colourless) if coloured >= _LEAST else None
 

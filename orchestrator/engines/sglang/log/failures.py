@@ -19,7 +19,8 @@ FAILURES = Failures(
     asides=re.compile(r"Capturing batches|Capturing num tokens|Loading |Multi-thread loading|\[Gloo\] "),
     programs=("sglang", "launch_server"),
     crashes=re.compile(
-        r"No module named '?sglang'?$|^(?:\w{1,40} )?[Ww]atchdog timeout \((?!.{0,80}soft=True)"
+        r"No module named '?sglang'?$|^\S{0,80}sh: (?:line )?\d{1,6}: (?:exec: )?(?:\S{1,200}/)?sglang: (?:not found|Permission denied)$"
+        r"|^(?:\w{1,40} )?[Ww]atchdog timeout \((?!.{0,80}soft=True)"
     ),
     deaths=re.compile(
         r"^(?:Received sigquit from a child process|SIGQUIT received\.|Rank \d{1,5} scheduler (?:is dead|died)"
@@ -30,6 +31,7 @@ FAILURES = Failures(
     ),
     crash_hints=(
         "No module",
+        "sglang: ",
         "atchdog timeout",
         "sigquit",
         "SIGQUIT",

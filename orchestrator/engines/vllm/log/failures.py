@@ -24,13 +24,15 @@ FAILURES = Failures(
     ),
     asides=re.compile(r"^(?:Loading safetensors|Capturing CUDA|\[(?:shutdown|supervisor)\])"),
     programs=("vllm", "api_server"),
-    crashes=re.compile(r"No module named '?vllm'?$"),
+    crashes=re.compile(
+        r"No module named '?vllm'?$|^\S{0,80}sh: (?:line )?\d{1,6}: (?:exec: )?(?:\S{1,200}/)?vllm: (?:not found|Permission denied)$"
+    ),
     deaths=re.compile(
         r"^(?:Worker proc|RayWorkerProc|Engine core proc) .*died unexpectedly|^A worker died or was killed while executing a task"
         r"|^\[shutdown\] MPClient: engine core exited unexpectedly|^DPSupervisor found [1-9]\d{0,5} exited DP Servers"
         r"|^Weight cache daemon rank\(s\) exited during startup"
     ),
-    crash_hints=("No module", "died", "exited"),
+    crash_hints=("No module", "died", "exited", "vllm: "),
     quotation=re.compile(
         r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
     ),
