@@ -60,10 +60,10 @@ def _says_only_that_a_child_failed(standing: Sequence[Incident]) -> bool:
     """Whether all that is said of ended processes is a parent's word that a child failed, behind which it kills the others and
     itself: what an engine's process says of a peer that is gone is more than that."""
     ended = [incident for incident in standing if incident.died_only]
-    told = min((incident.first_line for incident in ended if incident.role == "cascade"), default=None)
-    return told is not None and all(
+    announced = min((incident.first_line for incident in ended if incident.role == "cascade"), default=None)
+    return announced is not None and all(
         incident.role == "cascade"
-        or (incident.first_line > told and is_word_of_a_shell(incident.chain[0].text))
+        or (incident.first_line > announced and is_word_of_a_shell(incident.chain[0].text))
         for incident in ended
     )
 
