@@ -104,7 +104,8 @@ class Engine(ReadEngine):
     its own: texts by the names of the text model's keys. `kv_cache` answers what a model keeps in its KV cache on one GPU, None
     where that is not known. `parsers` suggests how what a model writes is read: by its type, its name on the Hub and the engine's
     version. `whole_experts` is the option by which each GPU gets some of the experts in full instead of a part of each. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
-    `dumps` (a shell pattern) is what the files in a launch's folder are called in which it leaves stacks.
+    `dumps` (a shell pattern) is what the files in a launch's folder are called in which it leaves stacks. `meeting` is the option
+    for the port where the ranks of several hosts meet.
     """
 
     package: Package
@@ -122,4 +123,5 @@ class Engine(ReadEngine):
     fits_context: Callable[[str], bool] = lambda _version: False
     patience: str | None = None
     dumps: str | None = None
+    meeting: str | None = None
     distribution: Distribution = Distribution()

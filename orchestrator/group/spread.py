@@ -51,9 +51,11 @@ def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]
     """Each host's part, by its name; the first one named is the head. Raises what `meeting` does."""
     places = meeting(hosts)
     head = next(iter(places.values())).address
+    asked = str(playbook.arguments.get(playbook.kind.meeting or "", ""))
+    port = int(asked) if asked.isdecimal() else MEETING_PORT
     balance = playbook.parallel.balance
     waits = patience(playbook.figures.weights_bytes, len(hosts))
     return {
-        name: Node(rank, len(hosts), head, MEETING_PORT, place.address, place.interface, waits, balance)
+        name: Node(rank, len(hosts), head, port, place.address, place.interface, waits, balance)
         for rank, (name, place) in enumerate(places.items())
     }

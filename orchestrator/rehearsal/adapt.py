@@ -14,14 +14,20 @@ ENVIRONMENT = "~/ml-env"
 """Where the engine's environment lies in the home folder of the box."""
 
 
-def for_stand_in(playbook: Playbook, *, port: int, endpoint: str) -> Playbook:
-    """The playbook for the stand-in engine: all that its launch says stays as it is."""
+def for_stand_in(
+    playbook: Playbook, *, port: int, endpoint: str, meeting_port: int | None = None
+) -> Playbook:
+    """The playbook for the stand-in engine: all that its launch says stays as it is. The ranks of several hosts meet at a port
+    that nobody else on this machine has.
+    """
     wanted = {
         **_place(playbook, port, endpoint),
         "engine.python": f"{ENVIRONMENT}/bin/python3",
     }
     if not playbook.engine.accepts(VERSION):
         wanted["engine.version"] = f"=={VERSION}"
+    if meeting_port is not None:
+        wanted[f"arguments.{playbook.kind.meeting}"] = meeting_port
     return _with(playbook, wanted)
 
 

@@ -28,7 +28,7 @@ from orchestrator.programs.stop import StopLaunch
 from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
-from orchestrator.rehearsal.ssh_server import SshServer
+from orchestrator.rehearsal.ssh_server import ALIAS, SshServer
 from orchestrator.rehearsal.stand_in import VERSION
 
 Pace = Literal["default", "fast"]
@@ -44,7 +44,9 @@ class Box:
 
     `playbook` is a name or a path, looked for in `folders` first. `fault` names a failure of `faults.yaml`. `checkpoint` is a folder
     to serve instead of the generated one. `engine_python` is the interpreter of a real vLLM that runs without cards; None: the
-    stand-in. No HF_* and no proxy variable of the caller reaches the box. Raises UsageError("unknown_fault",
+    stand-in. `alias` is what its ssh_config calls it. Of several hosts that serve one model together the first is made with a
+    `meeting_port`, and the others `beside` it: they have its playbook and its Hub. `engine_version` is what its stand-in says
+    that it is. No HF_* and no proxy variable of the caller reaches the box. Raises UsageError("unknown_fault",
     "unknown_playbook", "invalid_playbook").
     """
 
@@ -57,6 +59,10 @@ class Box:
         checkpoint: Path | None = None,
         engine_python: str | None = None,
         folders: Sequence[Path] = (),
+        alias: str = ALIAS,
+        meeting_port: int | None = None,
+        beside: Box | None = None,
+        engine_version: str = VERSION,
     ) -> None:
         known = faults.load()
         if fault is not None and fault not in known:
@@ -76,6 +82,13 @@ class Box:
         self.pace = pace
         self._checkpoint = checkpoint
         self._engine_python = engine_python
+        self._alias = alias
+        self._meeting_port = meeting_port
+        self._beside = beside
+        self._engine_version = engine_version
+        self.hub: Hub
+        self.playbook: Playbook
+        self.port: int
         self.closing = contextlib.ExitStack()
         """What is undone when the box closes, last first."""
 
@@ -179,31 +192,43 @@ class Box:
         self.closing.callback(shutil.rmtree, self.folder, ignore_errors=True)
         for name in ("home", "state", "cards", "tmp", "playbooks", "hub", "ssh"):
             (self.folder / name).mkdir()
-        self.hub = self.closing.enter_context(Hub(self.folder / "hub"))
-        self.port = self.closing.enter_context(ports.reserve()).getsockname()[1]
-        self.playbook = self._adapted()
-        self.playbook_path.write_text(adapt.as_file(self.playbook))
-        self._fill_repository()
+        self._furnish()
         real = self._engine_python is not None
         cards = 0 if real else max(8, self.playbook.gpus)
         self.stand_in: StandIn = environment.make(
             self.home / adapt.ENVIRONMENT.removeprefix("~/"),
-            version="" if real else VERSION,
+            version="" if real else self._engine_version,
             cards=cards,
         )
         self.environment = self._variables()
         self.closing.callback(shm_files.remove, self.home)
         self.closing.callback(self._end_strays)
-        self.server = SshServer(self.folder / "ssh", self.environment)
+        self.server = SshServer(self.folder / "ssh", self.environment, alias=self._alias)
         if self.fault is not None:
             faults.arrange(self, self.fault)
         self.server.environment = dict(self.environment)
         self.closing.enter_context(self.server)
         self.closing.callback(self._end_launches)
 
+    def _furnish(self) -> None:
+        """Hub, port and playbook: its own, or those of the host beside which it is."""
+        if self._beside is not None:
+            self.hub, self.port, self.playbook = self._beside.hub, self._beside.port, self._beside.playbook
+            return
+        self.hub = self.closing.enter_context(Hub(self.folder / "hub"))
+        self.port = self.closing.enter_context(ports.reserve()).getsockname()[1]
+        self.playbook = self._adapted()
+        self.playbook_path.write_text(adapt.as_file(self.playbook))
+        self._fill_repository()
+
     def _adapted(self) -> Playbook:
         if self._engine_python is None:
-            return adapt.for_stand_in(self.written, port=self.port, endpoint=self.hub.endpoint)
+            return adapt.for_stand_in(
+                self.written,
+                port=self.port,
+                endpoint=self.hub.endpoint,
+                meeting_port=self._meeting_port,
+            )
         return adapt.for_cpu(
             self.written, port=self.port, endpoint=self.hub.endpoint, python=self._engine_python
         )

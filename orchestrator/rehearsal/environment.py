@@ -18,7 +18,8 @@ HERE = Path(__file__).parent
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin")
 STILL = (("--version",), ("topo", "-m"), ("topo", "-p2p", "r"))
 """What is asked of the cards at each look and never changes: the shell answers it, where a Python for each takes ten times as long."""
-_ENTRY = "from vllm.stand_in.api_server import main\n\nmain()\n"
+_ENTRIES = {"openai/api_server": "api_server", "cli/main": "headless"}
+"""Modules below vllm.entrypoints that are run, and whose `main` of the stand-in they are."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,12 @@ def _series(base: Path, own: Path) -> str:
 
 
 def _engine(packages: Path, version: str) -> None:
-    for package in ("vllm", "vllm/entrypoints", "vllm/entrypoints/openai"):
+    for package in ("vllm", "vllm/entrypoints", "vllm/entrypoints/openai", "vllm/entrypoints/cli"):
         (packages / package).mkdir()
         (packages / package / "__init__.py").write_text("")
-    (packages / "vllm/entrypoints/openai/api_server.py").write_text(_ENTRY)
+    for entry, module in _ENTRIES.items():
+        text = f"from vllm.stand_in.{module} import main\n\nmain()\n"
+        (packages / f"vllm/entrypoints/{entry}.py").write_text(text)
     shutil.copytree(
         HERE / "stand_in", packages / "vllm" / "stand_in", ignore=shutil.ignore_patterns("__pycache__")
     )

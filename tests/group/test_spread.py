@@ -78,3 +78,11 @@ def test_the_first_host_is_the_head() -> None:
     assert whole.as_node(own["b"]).serves
     assert not whole.as_node(own["a"]).serves
     assert whole.serves
+
+
+def test_they_meet_at_the_port_that_the_playbook_names() -> None:
+    whole, _ = spread(playbook({"tensor": 8}, "arguments.master-port=29600"), 2)
+    own = nodes(
+        whole, {"a": host("one", ("ib0", "10.0.0.1/24", 1)), "b": host("two", ("ib0", "10.0.0.2/24", 1))}
+    )
+    assert {each.port for each in own.values()} == {29600}

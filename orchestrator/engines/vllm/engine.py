@@ -67,5 +67,6 @@ ENGINE = Engine(
     fits_context=_fits_context,
     patience="VLLM_ENGINE_READY_TIMEOUT_S",
     dumps=DUMPS,
+    meeting="master-port",
     distribution=DISTRIBUTION,
 )

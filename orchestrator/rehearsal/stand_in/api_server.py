@@ -50,17 +50,25 @@ def main() -> None:
     say(NAME, "INFO", "utils.py:294", f"non-default args: {shown(settings)}")
     server = Api(settings)
     pause(0.6)
-    architecture = settings.config.get("architectures", ["?"])[0]
-    say(NAME, "INFO", "model.py:529", f"Resolved architecture: {architecture}")
-    say(NAME, "INFO", "model.py:1549", f"Using max model len {settings.context}")
-    say(NAME, "WARNING", "modelopt.py:346", NVFP4)
-    if settings.kv_dtype.startswith("fp8"):
-        say(NAME, "INFO", "cache.py:214", FP8)
-    say(NAME, "INFO", "scheduler.py:224", "Chunked prefill is enabled with max_num_batched_tokens=8192.")
-    say(NAME, "INFO", "vllm.py:712", "Asynchronous scheduling is enabled.")
+    resolve(NAME, settings)
     pause(0.5)
     server.start_engine()
     server.serve()
+
+
+def resolve(process: str, settings: StandInSettings) -> None:
+    """Tell what the config comes to."""
+    architecture = settings.config.get("architectures", ["?"])[0]
+    say(process, "INFO", "model.py:529", f"Resolved architecture: {architecture}")
+    say(process, "INFO", "model.py:1549", f"Using max model len {settings.context}")
+    say(process, "WARNING", "modelopt.py:346", NVFP4)
+    if settings.kv_dtype.startswith("fp8"):
+        say(process, "INFO", "cache.py:214", FP8)
+    say(process, "INFO", "scheduler.py:224", "Chunked prefill is enabled with max_num_batched_tokens=8192.")
+    say(process, "INFO", "vllm.py:712", "Asynchronous scheduling is enabled.")
+    if settings.nodes > 1:
+        inferred = f"Inferred data_parallel_rank 0 from node_rank {settings.node}"
+        say(process, "INFO", "arg_utils.py:1590", inferred)
 
 
 def shown(settings: StandInSettings) -> dict[str, Any]:
@@ -146,7 +154,7 @@ class Api(ThreadingHTTPServer):
         )
         pause(0.3)
         raw(NAME, "INFO:     Shutting down\nINFO:     Waiting for application shutdown.")
-        os._exit(1)
+        os._exit(0 if self.settings.nodes > 1 else 1)  # seen of several hosts: a server that ended cleanly
 
     def _leave(self, *_: object) -> None:
         raw(NAME, "INFO:     Shutting down")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
 import signal
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NoReturn
 
 from . import VERSION, frames
+from .peers import FOREVER
 from .printing import PrintedFrame, pause, raw, say, traceback
+from .ranks import LOOK_SECONDS, LOST, LocalRanks
 from .settings import StandInSettings
-from .worker import FOREVER, Worker, rename, shared_memory
+from .worker import rename, shared_memory
 
 NAME = "EngineCore_DP0"
-FIRST = 4
-"""The rank that is started first, and that fails first."""
-LOOK_SECONDS = 0.05
 WORKERS_FAILED = (
     "Exception: WorkerProc initialization failed due to an exception in a background process. See stack trace for "
     "root cause."
@@ -39,9 +38,7 @@ class Core:
     def __init__(self, settings: StandInSettings, server: socket.socket) -> None:
         self._settings = settings
         self._server = server
-        self._reports, self._report = os.pipe()
-        self._go: dict[int, int] = {}
-        self._pids: dict[int, int] = {}
+        self._ranks = LocalRanks(settings, inherited=server)
 
     def run(self) -> None:
         """Bring everything up and answer requests; never returns."""
@@ -50,54 +47,16 @@ class Core:
         signal.signal(signal.SIGTERM, self._end)
         self._held = [shared_memory("psm_", 16 << 20), shared_memory("sem.mp-", 32)]
         self._introduce()
-        everyone = sorted(range(self._settings.ranks), key=lambda rank: (rank != FIRST, rank * 5 % 8))
-        for rank in everyone:
-            self._start(rank)
-            pause(0.06)
-        first, *others = everyone
-        if not self._step(everyone):
-            self._fail(frames.WORKERS, WORKERS_FAILED)
-        chosen = self._step([first])
-        if not (self._step(others) and chosen):  # each rank has its say
-            self._fail(frames.WORKERS, WORKERS_FAILED)
-        if not (self._step([0]) and self._step(range(1, self._settings.ranks))):
+        if not self._ranks.come_up():
             self._fail(frames.WORKERS, WORKERS_FAILED)
         self._size_cache()
-        self._step(everyone)
+        if not self._ranks.all_step():
+            self._fail(frames.WORKERS, WORKERS_FAILED)
         seconds = time.monotonic() - began
         took = f"init engine (profile, create kv cache, warmup model) took {seconds:.2f} seconds"
         say(NAME, "INFO", "core.py:278", took)
         self._server.sendall(b"k")
         self._serve()
-
-    def _start(self, rank: int) -> None:
-        reading, writing = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            self._server.close()
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            Worker(self._settings, rank, reading, self._report).run()
-        os.close(reading)
-        self._go[rank], self._pids[rank] = writing, pid
-
-    def _step(self, ranks: Iterable[int]) -> bool:
-        """Let these ranks take their next step; whether all of them came through."""
-        waiting = 0
-        for rank in ranks:
-            os.write(self._go[rank], b"g")
-            waiting += 1
-        well = True
-        while waiting:
-            if select.select([self._reports], [], [], LOOK_SECONDS)[0]:
-                waiting -= 1
-                well = os.read(self._reports, 1) == b"k" and well
-            elif any(self._killed(pid) for pid in self._pids.values()):
-                return False
-        return well
-
-    def _killed(self, pid: int) -> bool:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        return bool(ended) and os.WIFSIGNALED(status)
 
     def _size_cache(self) -> None:
         settings = self._settings
@@ -115,19 +74,39 @@ class Core:
         say(NAME, "INFO", "kv_cache_utils.py:1312", concurrency)
 
     def _serve(self) -> None:
-        while request := self._server.recv(1):
+        while self._asked():
+            request = self._server.recv(1)
+            if not request:
+                break
             if self._settings.fault == "first-request":
                 self._die_of_a_request()
             pause(0.2)
+            if self._settings.nodes > 1 and (failed := self._ranks.compute()):
+                self._die_by_a_worker(failed)
             self._server.sendall(request)
         time.sleep(FOREVER)  # the API server was killed; EngineCore does not notice that
 
+    def _asked(self) -> bool:
+        """Wait for a word of the API server; dies where a rank does meanwhile."""
+        while not select.select([self._server], [], [], LOOK_SECONDS)[0]:
+            if (dead := self._ranks.killed()) is not None:
+                died = f"Worker proc VllmWorker-{dead[0]} died unexpectedly, shutting down executor."
+                say(NAME, "ERROR", "multiproc_executor.py:254", died)
+                self._die(f"RuntimeError: {LOST}")
+        return True
+
     def _die_of_a_request(self) -> None:
         text = f"torch.AcceleratorError: {ILLEGAL}"
-        for rank, pid in sorted(self._pids.items()):
+        for rank, pid in sorted(self._ranks.pids.items()):
             hit = f"WorkerProc hit an exception.\n{traceback(frames.REQUEST, text)}"
-            say(f"Worker_TP{rank}", "ERROR", "multiproc_executor.py:868", hit, pid)
-        error = f"RuntimeError: Worker failed with error '{ILLEGAL}', please check the stack trace above for the root cause"
+            say(self._settings.title(rank), "ERROR", "multiproc_executor.py:868", hit, pid)
+        self._die_by_a_worker(ILLEGAL)
+
+    def _die_by_a_worker(self, of: str) -> NoReturn:
+        error = f"RuntimeError: Worker failed with error '{of}', please check the stack trace above for the root cause"
+        self._die(error)
+
+    def _die(self, error: str) -> NoReturn:
         fatal = f"EngineCore encountered a fatal error.\n{traceback(frames.BUSY, error)}"
         say(NAME, "ERROR", "core.py:1015", fatal)
         self._end()
@@ -138,16 +117,11 @@ class Core:
         say(NAME, "ERROR", "core.py:1006", f"EngineCore failed to start.\n{text}")
         raw(NAME, f"Process {NAME}:\n{text}")
         if error != WORKERS_FAILED:
-            self._kill_workers()
+            self._ranks.kill()
         os._exit(1)
 
-    def _kill_workers(self) -> None:
-        for pid in self._pids.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-    def _end(self, *_: object) -> None:
-        self._kill_workers()
+    def _end(self, *_: object) -> NoReturn:
+        self._ranks.kill()
         os._exit(1)
 
     def _introduce(self) -> None:
@@ -163,8 +137,8 @@ class Core:
             "dtype": "torch.bfloat16",
             "max_seq_len": settings.context,
             "load_format": "auto",
-            "tensor_parallel_size": settings.ranks,
-            "pipeline_parallel_size": 1,
+            "tensor_parallel_size": settings.tensor,
+            "pipeline_parallel_size": settings.pipeline,
             "data_parallel_size": 1,
             "disable_custom_all_reduce": False,
             "quantization": "modelopt_fp4",
@@ -183,4 +157,11 @@ class Core:
             "Reducing Torch parallelism from 32 threads to 1 to avoid unnecessary CPU contention. Set OMP_NUM_THREADS in "
             "the external environment to tune this value as needed.",
         )  # fmt: skip
+        if settings.nodes > 1:
+            address = os.environ.get("VLLM_HOST_IP", "0.0.0.0")
+            say(
+                NAME, "INFO", "multiproc_executor.py:139",
+                f"DP group leader: node_rank=0, node_rank_within_dp=0, master_addr={settings.head}, mq_connect_ip={address} "
+                f"(local), world_size={settings.ranks}, local_world_size={len(settings.own)}",
+            )  # fmt: skip
         pause(0.4)

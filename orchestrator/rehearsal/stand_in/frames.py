@@ -90,6 +90,28 @@ NCCL: list[PrintedFrame] = [
         'raise RuntimeError(f"NCCL error: {error_str}")',
     ),
 ]
+MEETING: list[PrintedFrame] = [
+    *DEVICE,
+    ("vllm/v1/worker/gpu_worker.py", 245, "init_device", "init_worker_distributed_environment("),
+    (
+        "vllm/distributed/parallel_state.py",
+        1210,
+        "init_distributed_environment",
+        "torch.distributed.init_process_group(",
+    ),
+    ("torch/distributed/c10d_logger.py", 83, "wrapper", "return func(*args, **kwargs)"),
+]
+ALL_LOADED: list[PrintedFrame] = [
+    *_STARTED,
+    (_EXECUTOR, 591, "__init__", "self._init_message_queues(input_shm_handle, vllm_config)"),
+    (
+        "vllm/distributed/parallel_state.py",
+        1801,
+        "in_the_same_node_as",
+        "torch.distributed.barrier(group=pg)",
+    ),
+    ("torch/distributed/distributed_c10d.py", 4893, "barrier", "work.wait()"),
+]
 NOBODY_KNOWS: list[PrintedFrame] = [
     *DEVICE,
     ("vllm/v1/worker/ledger.py", 88, "open_ledger", "raise LedgerTornError(page)"),
@@ -98,6 +120,12 @@ REQUEST: list[PrintedFrame] = [
     (_EXECUTOR, 859, "worker_busy_loop", "output = func(*args, **kwargs)"),
     ("vllm/v1/worker/gpu_worker.py", 655, "execute_model", "output = self.model_runner.execute_model("),
     ("vllm/v1/worker/gpu_model_runner.py", 3519, "execute_model", "self._bookkeeping_sync("),
+]
+
+COLLECTIVE: list[PrintedFrame] = [
+    *REQUEST[:2],
+    ("vllm/v1/worker/gpu_worker.py", 640, "execute_model", "get_pp_group().irecv_tensor_dict("),
+    ("torch/distributed/distributed_c10d.py", 2531, "recv", "work.wait()"),
 ]
 
 _ENGINE: list[PrintedFrame] = [
@@ -118,6 +146,18 @@ KV_CACHE: list[PrintedFrame] = [
     (_CORE, 259, "_initialize_kv_caches", "kv_cache_configs = get_kv_cache_configs("),
     ("vllm/v1/core/kv_cache_utils.py", 1516, "get_kv_cache_configs", "_check_enough_kv_cache_memory("),
     ("vllm/v1/core/kv_cache_utils.py", 634, "_check_enough_kv_cache_memory", "raise ValueError("),
+]
+HEADLESS: list[PrintedFrame] = [
+    ("vllm/entrypoints/cli/main.py", 73, "main", "args.dispatch_function(args)"),
+    (
+        "vllm/entrypoints/cli/serve.py",
+        158,
+        "run_headless",
+        "executor = MultiprocExecutor(vllm_config, monitor_workers=False)",
+    ),
+    ("vllm/v1/executor/abstract.py", 103, "__init__", "self._init_executor()"),
+    (_EXECUTOR, 166, "_init_executor", "self.workers = WorkerProc.wait_for_ready(unready_workers)"),
+    (_EXECUTOR, 680, "wait_for_ready", "raise e from None"),
 ]
 BUSY: list[PrintedFrame] = [
     (_CORE, 1012, "run_engine_core", "engine_core.run_busy_loop()"),

@@ -19,8 +19,8 @@ BLOCK_TOKENS = 16
 
 
 def arguments(argv: Sequence[str]) -> dict[str, str | bool]:
-    """Options by name with underscores, as vLLM's own parser spells them; a bare option is True."""
-    options: dict[str, str | bool] = {}
+    """Options by name with underscores, as vLLM's own parser spells them; a bare option is True, `serve MODEL` its model."""
+    options: dict[str, str | bool] = {"model": argv[1]} if argv[0] == "serve" else {}
     for at, item in enumerate(argv):
         if not item.startswith("--"):
             continue
@@ -57,10 +57,52 @@ class StandInSettings:
         return int(self.given.get("port", 8000))
 
     @property
+    def tensor(self) -> int:
+        return int(self.given.get("tensor_parallel_size", 1))
+
+    @property
+    def pipeline(self) -> int:
+        return int(self.given.get("pipeline_parallel_size", 1))
+
+    @property
     def ranks(self) -> int:
-        return int(self.given.get("tensor_parallel_size", 1)) * int(
-            self.given.get("pipeline_parallel_size", 1)
-        )
+        """On all hosts."""
+        return self.tensor * self.pipeline
+
+    @property
+    def nodes(self) -> int:
+        return int(self.given.get("nnodes", 1))
+
+    @property
+    def node(self) -> int:
+        """Which of the hosts this is; 0 is the head."""
+        return int(self.given.get("node_rank", 0))
+
+    @property
+    def own(self) -> range:
+        """The ranks on this host."""
+        each = self.ranks // self.nodes
+        return range(self.node * each, (self.node + 1) * each)
+
+    @property
+    def head(self) -> str:
+        """The address of the head."""
+        return str(self.given.get("master_addr", "127.0.0.1"))
+
+    @property
+    def meeting_port(self) -> int:
+        """Where the head is met."""
+        return int(self.given.get("master_port", 29501))
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a rank waits for those on other hosts."""
+        return float(self.given.get("distributed_timeout_seconds", 1800))
+
+    def title(self, rank: int) -> str:
+        """What a rank calls itself."""
+        stage, part = divmod(rank, self.tensor)
+        return f"Worker_PP{stage}_TP{part}" if self.pipeline > 1 else f"Worker_TP{part}"
 
     @property
     def text(self) -> Mapping[str, Any]:
@@ -85,11 +127,11 @@ class StandInSettings:
     @property
     def kv_bytes_per_token(self) -> int:
         """In bf16, on every rank in full for MLA."""
-        layers = int(self.text.get("num_hidden_layers", 1))
+        layers = -(-int(self.text.get("num_hidden_layers", 1)) // self.pipeline)
         if self.mla:
             return layers * 2 * (int(self.text["kv_lora_rank"]) + int(self.text.get("qk_rope_head_dim", 64)))
         heads = int(self.text.get("num_key_value_heads", 8))
-        return layers * 4 * max(1, heads // self.ranks) * int(self.text.get("head_dim") or 128)
+        return layers * 4 * max(1, heads // self.tensor) * int(self.text.get("head_dim") or 128)
 
     @property
     def kv_gib(self) -> float:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from . import frames
+from .peers import FOREVER, PeerError, Peers
 from .printing import PACE, PrintedFrame, emit, pause, say, traceback
 from .settings import UTILISATION, WEIGHTS_GIB, StandInSettings
 
@@ -34,7 +35,6 @@ ALL_REDUCE = (
 )
 ORPHANS = 2
 """So many ranks of a failed start live on, caught in a call that TERM does not end."""
-FOREVER = 3600.0
 
 
 def rename(name: str) -> None:
@@ -64,46 +64,75 @@ class Worker:
         self._rank = rank
         self._go = go
         self._report = report
-        self._name = f"Worker_TP{rank}"
+        self._local = rank - settings.own.start
+        self._name = settings.title(rank)
+        self._peers = Peers(settings)
         self._held: list[mmap.mmap] = []
 
     def run(self) -> None:
         """Come up and stay; never returns."""
-        rename(f"VLLM::{self._name}")
+        rename(f"VLLM::{self._name}" if self._settings.nodes == 1 else "VLLM::Worker")
         self._enter()
         for step in (self._connect, self._choose_backend, self._load, self._capture):
             if not os.read(self._go, 1):  # EngineCore is gone; a rank does not notice that
                 break
             step()
             os.write(self._report, b"k")
+        if self._local == 0 and self._settings.nodes > 1:
+            self._compute()
         time.sleep(FOREVER)
+
+    def _compute(self) -> None:
+        """Answer requests together with the other hosts; returns where nobody asks any more, and nobody tells."""
+        if self._settings.node:
+            self._peers.follow()
+        while os.read(self._go, 1):
+            try:
+                self._peers.together()
+            except PeerError as error:
+                hit = f"WorkerProc hit an exception.\n{traceback(frames.COLLECTIVE, str(error))}"
+                say(self._name, "ERROR", "multiproc_executor.py:868", hit)
+                os.write(self._report, f"e{str(error).partition(': ')[2]}".encode())
+            else:
+                os.write(self._report, b"k")
 
     def _enter(self) -> None:
         settings, rank = self._settings, self._rank
         at = f"tcp://127.0.0.1:{50000 + os.getppid() % 10000}"
-        world = f"world_size={settings.ranks} rank={rank} local_rank={rank} distributed_init_method={at} backend=nccl"
+        if settings.nodes > 1:
+            at = f"tcp://{settings.head}:{settings.meeting_port}"
+        world = f"world_size={settings.ranks} rank={rank} local_rank={self._local} distributed_init_method={at} backend=nccl"
         say("Worker", "INFO", "parallel_state.py:1192", world)
         self._held.append(shared_memory("psm_"))
         self._hold_card(1.2)
 
     def _connect(self) -> None:
         settings, rank = self._settings, self._rank
-        if rank == 0:
+        if self._local == 0:
             say("Worker", "INFO", "pynccl.py:111", "vLLM is using nccl==2.27.5")
         if settings.fault == "hang":
             time.sleep(FOREVER)
+        if self._local == 0:
+            self._meet()
+        rename(f"VLLM::{self._name}")
         pause(1.0)
         say("Worker", "WARNING", "symm_mem.py:67", SYMM_MEM)
         if settings.ranks > 2:
             say("Worker", "WARNING", "custom_all_reduce.py:78", ALL_REDUCE)
-        place = (
-            f"rank {rank} in world size {settings.ranks} is assigned as DP rank 0, PP rank 0, PCP rank 0, "
-        )
-        say("Worker", "INFO", "parallel_state.py:1445", f"{place}TP rank {rank}, EP rank {rank}")
-        if rank == 0:
+        stage, part = divmod(rank, settings.tensor)
+        place = f"rank {rank} in world size {settings.ranks} is assigned as DP rank 0, PP rank {stage}, PCP rank 0, "
+        say("Worker", "INFO", "parallel_state.py:1445", f"{place}TP rank {part}, EP rank {part}")
+        if self._local == 0:
             pause(0.2)
             say(self._name, "INFO", "gpu_model_runner.py:4124", f"Starting to load model {settings.model}...")
         pause(0.4)
+
+    def _meet(self) -> None:
+        try:
+            self._peers.meet()
+        except PeerError as error:
+            self._name = "Worker"
+            self._fail(frames.MEETING, str(error))
 
     def _choose_backend(self) -> None:
         self._fail_early()
@@ -137,14 +166,15 @@ class Worker:
         folder = os.environ.get("STAND_IN_CARDS")
         if folder:
             with contextlib.suppress(FileNotFoundError):
-                (Path(folder) / f"other-{self._rank}").rename(Path(folder) / f"{self._rank}-other")
+                (Path(folder) / f"other-{self._local}").rename(Path(folder) / f"{self._local}-other")
 
     def _fail(self, way: list[PrintedFrame], error: str) -> None:
         """Print the traceback and end, or hang in the ending."""
         where = "multiproc_executor.py:783"
         say(self._name, "ERROR", where, f"WorkerProc failed to start.\n{traceback(way, error)}")
         os.write(self._report, b"e")
-        if self._settings.ranks > 2 * ORPHANS and self._rank >= self._settings.ranks - ORPHANS:
+        on_this_host = len(self._settings.own)
+        if on_this_host > 2 * ORPHANS and self._local >= on_this_host - ORPHANS:
             if PACE > 0.1:  # whoever wants no pauses wants none while it is killed either
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(FOREVER)
@@ -153,7 +183,7 @@ class Worker:
     def _load(self) -> None:
         settings = self._settings
         began = time.monotonic()
-        if self._rank == 0:
+        if self._local == 0:
             self._read_shards()
             seconds = time.monotonic() - began
             say(self._name, "INFO", "default_loader.py:293", f"Loading weights took {seconds:.2f} seconds")
@@ -213,6 +243,8 @@ class Worker:
 
     def _capture(self) -> None:
         """Capture CUDA graphs, with a bar that is redrawn by carriage returns."""
+        if self._local == 0:
+            self._wait_for_all()
         began = time.monotonic()
         self._hold_card(94.97 * UTILISATION)
         if self._rank:
@@ -228,11 +260,18 @@ class Worker:
         took = f"Graph capturing finished in {time.monotonic() - began:.0f} secs, took 1.14 GiB"
         say(self._name, "INFO", "gpu_model_runner.py:5246", took)
 
+    def _wait_for_all(self) -> None:
+        """Until the weights are there on every host."""
+        try:
+            self._peers.together()
+        except PeerError as error:
+            self._fail(frames.ALL_LOADED, str(error))
+
     def _hold_card(self, gib: float) -> None:
         """Note on the stand-in card of this rank who holds how much of it."""
         folder = os.environ.get("STAND_IN_CARDS")
         if folder:
-            note = Path(folder) / f"{self._rank}.part"
+            note = Path(folder) / f"{self._local}.part"
             note.write_text(f"{os.getpid()} {round(gib * 1024)} VLLM::{self._name}\n")
             note.replace(note.with_suffix(""))
 

@@ -1,0 +1,80 @@
+"""One model on two hosts in boxes: the head answers, the other computes, and neither is left behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cli import main
+from orchestrator.rehearsal.box import Box
+from orchestrator.rehearsal.boxes import Boxes
+
+SMALL = ("--set", "parallel.tensor=2", "--set", "figures.weights_bytes=147000000000")
+"""A quarter of the model on a quarter of the cards: more ranks show nothing else."""
+
+
+class Two:
+    """Two boxes, and the commands of a person at them."""
+
+    def __init__(self, boxes: Boxes, capsys: pytest.CaptureFixture[str]) -> None:
+        self.boxes = boxes
+        self._capsys = capsys
+
+    def deploy(self, verb: str, *options: str, code: int = 0) -> list[dict[str, Any]]:
+        """What a command tells as JSON lines; it must end with this code."""
+        self._capsys.readouterr()
+        ended = main.run([*self.boxes.command(verb, *SMALL, "--json", *options)[3:]])
+        told = self._capsys.readouterr()
+        assert ended == code, told
+        return [json.loads(line) for line in told.out.splitlines()]
+
+    def journal(self, number: int) -> list[str]:
+        """What was done on a host, without consents."""
+        text = (self.boxes.boxes[number].state / "journal.jsonl").read_text()
+        records = [json.loads(line) for line in text.splitlines()]
+        return [
+            f"{record['action']} {record['result']}" if record["action"] == "outcome" else record["action"]
+            for record in records
+            if record["action"] != "consent"
+        ]
+
+    def states(self) -> list[str]:
+        return [told["state"] for told in self.deploy("status")]
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Two]:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))  # of whoever deploys: a bundle is written there
+    with Boxes(pace="fast") as boxes:
+        yield Two(boxes, capsys)
+
+
+def log(box: Box, launch: int) -> str:
+    return (box.state / "launches" / str(launch) / "vllm.log").read_text()
+
+
+def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: Two) -> None:
+    two.deploy("up", "--no-predict")
+    for number in (0, 1):
+        done = two.journal(number)
+        assert [action for action in done if "outcome" not in action] == ["launch", "stop", "patch", "launch"]
+        assert done[-1] == "outcome healthy"
+    head, worker = two.boxes.boxes
+    assert "Application startup complete" in log(head, 2)
+    assert "rank 2 in world size 4 is assigned" in log(worker, 2)
+    assert "Uvicorn" not in log(worker, 2) and "Route:" not in log(worker, 2)
+    before = [two.journal(number) for number in (0, 1)]
+    two.deploy("up")
+    assert [two.journal(number) for number in (0, 1)] == before
+    two.deploy("restart")
+    assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
+    two.deploy("stop")
+    two.deploy("revert")
+    for number, box in enumerate(two.boxes.boxes):
+        assert two.journal(number)[-2:] == ["stop", "revert"]
+        for name in ("config.json", "hf_quant_config.json"):
+            assert (box.checkpoint / name).read_bytes() == (two.boxes.head.repository / name).read_bytes()
