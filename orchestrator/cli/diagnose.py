@@ -1,12 +1,11 @@
-"""`deploy diagnose FILE|-`: what is the root cause in this log, and what mends it?"""
+"""`deploy diagnose FILE...|-`: what is the root cause in this log, or those of one launch, and what mends it?"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,17 +14,16 @@ import click
 from orchestrator.cli import complete, values
 
 if TYPE_CHECKING:
-    from orchestrator.diagnosis.carriers.peel import Wrapping
-    from orchestrator.diagnosis.carriers.peeled import Peeled
-    from orchestrator.diagnosis.live import Live
     from orchestrator.diagnosis.verdict import Diagnosis
     from orchestrator.engines.protocol import ReadEngine
+    from orchestrator.patches.known import Known
+    from orchestrator.patches.patch import Patch
 
 EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang": 8}
 
 
 @click.command(epilog="Example:  ssh gpu7 cat vllm.log | deploy diagnose -")
-@click.argument("file", metavar="FILE|-", shell_complete=complete.files)
+@click.argument("files", metavar="FILE...|-", nargs=-1, required=True, shell_complete=complete.files)
 @click.option(
     "-f", "--follow", is_flag=True, help="go on as the log grows; speak whenever the answer changes"
 )
@@ -71,7 +69,7 @@ EXIT_CODES = {"healthy": 0, "starting": 0, "fault": 6, "unknown_fault": 7, "hang
     help="a folder of patches of your own",
 )
 def diagnose(
-    file: str,
+    files: tuple[str, ...],
     follow: bool,
     bundle: bool,
     as_json: bool,
@@ -85,90 +83,41 @@ def diagnose(
 ) -> None:
     """Find the root cause in a launch log; no host needed.
 
+    Several FILEs, or a folder of them, are the logs of the hosts of one launch, and are read together: which host
+    has the cause, and what the others only say because of it. A host is called as its file is.
+
     Exit code: 0 healthy or starting, 6 a known fault, 7 an unknown one, 8 a hang.
     """
-    from orchestrator.base import log_file
-    from orchestrator.diagnosis import engine
-    from orchestrator.diagnosis.carriers.newest_first import is_newest_first
-    from orchestrator.diagnosis.carriers.peeled import Peeled, bare
+    from orchestrator.cli import host_logs
+    from orchestrator.cli.log_reading import read, require_log
     from orchestrator.patches import catalogue
     from orchestrator.patches.known import Known
 
+    logs = host_logs.of(files)
+    if len(logs) > 1:
+        host_logs.require_whole(files, follow=follow, bundle=bundle)
+    file = logs[0].file
     if bundle:
         _require_file(file)
     catalogued = catalogue.load_all(patches)
     context = Known(compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
 
-    def known(writer: ReadEngine) -> Known:
+    def known(writer: ReadEngine, file: str) -> Known:
         return replace(context, version=engine_version or _version_of(writer, usual_version, file))
 
+    if len(logs) > 1:
+        verdict = host_logs.tell(logs, kind, known, catalogued, as_json=as_json)
+        raise click.exceptions.Exit(EXIT_CODES[verdict])
     if follow:
-        from orchestrator.diagnosis.live import Live
-
-        def live(beginning: bytes) -> tuple[Live, Peeled]:
-            writer, layers = _writer(kind, beginning)
-            return Live(known(writer), catalogued, writer.log), Peeled(layers)
-
-        diagnosis = _followed(file, live, len(catalogued), as_json)
+        diagnosis = _followed(file, kind, known, catalogued, as_json)
     else:
-        chunks = log_file.chunks(file)
-        beginning = next(chunks, b"")
-        line_in_file: Callable[[int], int] = _as_it_is
-        writer, layers = _writer(kind, beginning)
-        if is_newest_first(bare(beginning, layers), writer.log):
-            beginning, chunks, line_in_file = _turned(file, beginning, chunks)
-            writer, layers = _writer(kind, beginning)
-        peeled = Peeled(layers)
-        diagnosis = engine.diagnose_log(
-            peeled.whole(chain([beginning], chunks)),
-            grammar=writer.log,
-            known=known(writer),
-            patches=catalogued,
-        ).renumbered(lambda number: line_in_file(peeled.line_of(number)))
-        _require_log(file, bare(beginning, layers), diagnosis)
+        log = read(file, kind, known, catalogued)
+        require_log(log)
+        diagnosis = log.diagnosis
         _say(diagnosis, file, len(catalogued), as_json)
     if bundle:
         click.echo(f"bundle  {_bundle(file, kind, diagnosis)}", err=True)
     raise click.exceptions.Exit(EXIT_CODES[diagnosis.verdict])
-
-
-def _writer(kind: str | None, beginning: bytes) -> tuple[ReadEngine, Wrapping]:
-    """The engine that wrote a log (the one of that kind, else whose log begins so), and what lies around its lines."""
-    from orchestrator.diagnosis import origin
-    from orchestrator.diagnosis.carriers import peel
-    from orchestrator.diagnosis.carriers.peeled import bare
-    from orchestrator.engines import registry
-
-    kinds = [kind] if kind else sorted(registry.kinds(), key=lambda kind: kind != registry.USUAL)
-    grammars = [registry.read(each).log for each in kinds]
-    layers = peel.learn(beginning, grammars)
-    grammar = origin.of(bare(beginning, layers), grammars)
-    return registry.read(grammar.kind), layers
-
-
-def _as_it_is(number: int) -> int:
-    return number
-
-
-def _turned(
-    file: str, beginning: bytes, chunks: Iterator[bytes]
-) -> tuple[bytes, Iterator[bytes], Callable[[int], int]]:
-    """A log that has its newest line first from its other end: beginning, rest, and which line of the file one of it is."""
-    from orchestrator.base import log_file
-    from orchestrator.diagnosis.carriers.newest_first import MOST_BYTES, Turned
-    from orchestrator.report.layout import passage
-
-    held, size = [beginning], len(beginning)
-    for chunk in chunks:
-        held.append(chunk)
-        size += len(chunk)
-        if size > MOST_BYTES:
-            more = f"is too large to be turned here: tac {file} | deploy diagnose -"
-            click.echo(passage(f"warning: {file} has its newest line first, and {more}"), err=True)
-            return beginning, chain(held[1:], chunks), _as_it_is
-    click.echo(passage(f"note: {file} has its newest line first: it is read from its end"), err=True)
-    log = Turned(held)
-    return log.whole[: log_file.CHUNK], iter([log.whole[log_file.CHUNK :]]), log.line_of
 
 
 def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:
@@ -181,24 +130,6 @@ def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:
     warning = f"warning: {file} is a log of {writer.title}: --vllm-version says nothing of it, --engine-version would"
     click.echo(passage(warning), err=True)
     return None
-
-
-def _require_log(file: str, beginning: bytes, diagnosis: Diagnosis) -> None:
-    """Of a file that no engine wrote there is nothing to say, unless a patch knows what stands in it, or something did fail
-    there: what starts an engine may fail before it says a word."""
-    from orchestrator.base.errors import UsageError
-    from orchestrator.diagnosis import looks
-    from orchestrator.engines import registry
-
-    if diagnosis.finding is not None or diagnosis.verdict == "healthy":
-        return
-    look = looks.of_another_kind(beginning, [registry.read(kind).log for kind in registry.kinds()])
-    if look is None or (looks.may_be_an_excerpt(look) and diagnosis.verdict != "starting"):
-        return
-    subject = "standard input" if file == "-" else file
-    raise UsageError(
-        "no_engine_log", f"{subject} {look}: no line of it is an engine's, so there is nothing to diagnose"
-    )
 
 
 def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
@@ -214,12 +145,21 @@ def _say(diagnosis: Diagnosis, file: str, known: int, as_json: bool) -> None:
 
 
 def _followed(
-    file: str, begun: Callable[[bytes], tuple[Live, Peeled]], known: int, as_json: bool
+    file: str,
+    kind: str | None,
+    known: Callable[[ReadEngine, str], Known],
+    patches: Sequence[Patch],
+    as_json: bool,
 ) -> Diagnosis:
-    """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said. `begun` is what
-    reads a log that begins so."""
+    """The diagnosis when the log has ended (standard input) or somebody interrupts; each change is said."""
     from orchestrator.base import log_file
-    from orchestrator.diagnosis.live import WRITTEN_SECONDS
+    from orchestrator.cli.log_reading import writer_of
+    from orchestrator.diagnosis.carriers.peeled import Peeled
+    from orchestrator.diagnosis.live import WRITTEN_SECONDS, Live
+
+    def begun(beginning: bytes) -> tuple[Live, Peeled]:
+        writer, layers = writer_of(kind, beginning)
+        return Live(known(writer, file), patches, writer.log), Peeled(layers)
 
     idle = 0.0
     (live, peeled), empty = begun(b""), True
@@ -230,7 +170,7 @@ def _followed(
         diagnosis = live.now(idle).renumbered(peeled.line_of)
         if diagnosis.answer != shown.answer:
             shown = diagnosis
-            _say(diagnosis, file, known, as_json)
+            _say(diagnosis, file, len(patches), as_json)
 
     with suppress(KeyboardInterrupt):
         for chunk, idle in log_file.follow(file):
@@ -254,6 +194,7 @@ def _require_file(file: str) -> None:
 
 def _bundle(file: str, kind: str | None, diagnosis: Diagnosis) -> Path:
     from orchestrator.base import bundle, log_file
+    from orchestrator.cli.log_reading import writer_of
     from orchestrator.on_host.secrets.secrets import redact
 
     documents = {"diagnosis": diagnosis.model_dump(mode="json")}
@@ -262,5 +203,5 @@ def _bundle(file: str, kind: str | None, diagnosis: Diagnosis) -> Path:
             f"diagnose-{redact(Path(file).stem)}",
             log,
             documents,
-            log_name=_writer(kind, next(log_file.chunks(file), b""))[0].log_name,
+            log_name=writer_of(kind, next(log_file.chunks(file), b""))[0].log_name,
         )

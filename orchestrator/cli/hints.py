@@ -38,6 +38,8 @@ AFTER: Forms = {
     "unknown_id": "deploy list playbooks",
     "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
     "unreadable_log": "deploy diagnose FILE",
+    "one_log_only": "deploy diagnose FILE",
+    "not_one_launch": "deploy diagnose FILE",
     "no_engine_log": "deploy diagnose vllm.log",
     "no_log_to_pack": "deploy diagnose FILE --bundle",
     "wheels_folder": "deploy engine install --help",

@@ -67,7 +67,8 @@ def judge(
 ) -> Diagnosis:
     """The verdict on a launch."""
     writer = Writer(kind=launch.grammar.kind, version=launch.startup.version or known.version)
-    return _judged(launch, known, patches, dumped).model_copy(update={"engine": writer})
+    judged = _judged(launch, known, patches, dumped)
+    return judged.model_copy(update={"engine": writer, "meeting": launch.startup.meeting})
 
 
 def _judged(launch: LaunchLog, known: Known, patches: Sequence[Patch], dumped: Sequence[Stack]) -> Diagnosis:

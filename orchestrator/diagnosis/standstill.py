@@ -39,7 +39,7 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pul
         if not repeated and not pulse.asked.search(line.message):
             break
         beats.append(line)
-    times = [moment for line in beats if (moment := _moment(line.time)) is not None]
+    times = [moment for line in beats if (moment := moment_of(line.time)) is not None]
     if not times:
         return Standstill()
     running = [
@@ -51,7 +51,7 @@ def standstill(tail: Sequence[Line], progress: Callable[[str], bool], pulse: Pul
     return Standstill(max(0.0, seconds), bool(running) and min(running) > 0)
 
 
-def _moment(time: str | None) -> datetime | None:
+def moment_of(time: str | None) -> datetime | None:
     """Times of a log have no year, but for records that are JSON; a leap year knows every day."""
     whole = _WITH_YEAR.match(time) if time else None
     time = f"{whole[1]} {whole[2]}" if whole else time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
@@ -23,6 +23,14 @@ class Phase:
     total: int | None = None
     eta_seconds: int | None = None
     line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where the ranks of a launch meet, and whether all of them have come; until then each waits for the others."""
+
+    place: str
+    met: bool = False
 
 
 _COUNTED = re.compile(
@@ -57,6 +65,7 @@ class StartUp:
         self._alone = grammar.processes.alone
         self._stall = grammar.pulse.stall
         self.phase = Phase("starting")
+        self.meeting: Meeting | None = None
         self.begun = False
         self.version: str | None = None
         self.compute_cap: str | None = None
@@ -192,6 +201,7 @@ class StartUp:
             child = (line.process or "").startswith(self._children)
             self.ranked = self.ranked or (child and line.process != self._alone)
             self._advance(str(milestone.lastgroup).replace("_", " "), line)
+            self._meet(text)
             self._read(line)
         elif text[:1] in _PROMPTS and (given := self._start.commanded(text)) is not None:
             self.begun = True
@@ -242,6 +252,13 @@ class StartUp:
         self.reached.setdefault(name, line.number)
         if name == "up" and self.up_line is None:
             self.up_line, self._up_named = line.number, line.process is not None
+
+    def _meet(self, text: str) -> None:
+        at = self._start.meeting.search(text)
+        if at is not None and at["met"] is not None:
+            self.meeting = self.meeting and replace(self.meeting, met=True)
+        elif at is not None and self.meeting is None:
+            self.meeting = Meeting(at["place"])
 
     def _read(self, line: Line) -> None:
         text = line.message

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from orchestrator.base.frozen import Frozen
 from orchestrator.diagnosis.incident import IncidentRole
+from orchestrator.diagnosis.startup import Meeting
 from orchestrator.patches.known import Known
 from orchestrator.patches.patch import Category
 from orchestrator.patches.proposal import ProposedAction, ProposedWay
@@ -89,6 +90,8 @@ class Diagnosis(Frozen):
     evidence: tuple[EvidenceLine, ...] = ()
     folded: Folded = Folded()
     engine: Writer | None = None
+    meeting: Meeting | None = Field(default=None, exclude=True)
+    """Where its ranks meet those of other hosts, as far as they have come."""
 
     @property
     def answer(self) -> tuple[object, ...]:

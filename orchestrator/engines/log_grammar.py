@@ -52,7 +52,7 @@ class ProcessNames:
     """Who speaks in the log, by how the names begin.
 
     `front` repeats what clients send (lower case); `children` are no server, so none of them says that another launch
-    begins; `speaking` are the engine's own where output has no header. `alone` is the name of one that has none in the log as
+    begins; `ranks` compute a part of the model each, in step; `speaking` are the engine's own where output has no header. `alone` is the name of one that has none in the log as
     long as it is the only one. `keepers` fits "NAME FILE" of a record by one that looks after the others and has no clients. `files`: the source files in
     which the engine says that it has died. `named` (groups name, pid) finds in bytes of the log the headers that name a process.
     """
@@ -63,6 +63,7 @@ class ProcessNames:
     files: re.Pattern[str]
     named: re.Pattern[bytes]
     keepers: re.Pattern[str] | None = None
+    ranks: tuple[str, ...] = ()
     alone: str | None = None
 
 
@@ -110,6 +111,9 @@ class Start:
     `portrait` reads a milestone, `detail` any other line of the start (one of `detail_hints` in it).
     One of `details` fits every line on which `detail` is not empty, one of `commands` those on which `commanded` is not None.
 
+    `meeting` fits the milestones of ranks that meet: one that waits there for the others (group `place`: the address that all of
+    them were given, "" where it is not told), and that all have come (group `met`).
+
     `shares` are the settings whose product is the number of GPUs of one replica, `shown` the one that belongs to the evidence
     of a failure. `silence`: seconds without a line after which a launch hangs in that phase, where it is not the usual time.
     """
@@ -130,6 +134,7 @@ class Start:
     detail_hints: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    meeting: re.Pattern[str] = re.compile(r"(?P<place>)(?P<met>)(?!)")
     shares: tuple[str, ...] = ()
     shown: str | None = None
     silence: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -152,6 +157,7 @@ class Failures:
     exception's message above them; `fatal_titles` those after which the process does not go on. `asides`: raw output with
     which no exception's message goes on. `programs`: words of which one is in every refusal of its command line.
     `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
+    `unanswered` only say that another process, maybe of another host, did not answer in time.
     `words` are what nobody else says, also where no line has a header: an option of its own, a package.
     `quotation` (group `text`) finds in a wrapper the words of whom it wraps. `doings`: what the engine does where in its
     own code. `appended` begins what stands below some exceptions' text whatever the reason is.
@@ -166,6 +172,7 @@ class Failures:
     deaths: re.Pattern[str]
     crash_hints: tuple[str, ...] = ()
     quotation: re.Pattern[str] | None = None
+    unanswered: re.Pattern[str] = re.compile(r"(?!)")
     words: re.Pattern[str] | None = None
     doings: tuple[Doing, ...] = ()
     appended: re.Pattern[str] = re.compile(r"(?!)")

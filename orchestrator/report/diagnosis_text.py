@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Sequence
 
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.on_host.secrets.secrets import redact
@@ -38,9 +39,11 @@ CLEANING = {
 _ROOM = WIDTH - 13
 
 
-def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str) -> list[StyledLine]:
+def diagnosis_lines(
+    diagnosis: Diagnosis, file: str, *, known: int, packing: str, hosts: Sequence[str] = ()
+) -> list[StyledLine]:
     """The diagnosis for a person, at most 80 columns wide; `known` is how many patches were asked, `packing` the
-    command that packs the log for whoever is asked next."""
+    command that packs the log for whoever is asked next, `hosts` what is to be said of the hosts of a launch, where it has several."""
     verdict, words = _headline(diagnosis)
     missing = diagnosis.root_cause is not None and diagnosis.root_cause.missing
     by_stack = diagnosis.root_cause is not None and diagnosis.root_cause.by_stack
@@ -55,6 +58,8 @@ def diagnosis_lines(diagnosis: Diagnosis, file: str, *, known: int, packing: str
             limit=8,
             role="bad",
         ) + _entry("", where + same)
+    for sentence in hosts:
+        out += _entry("host", sentence)
     if diagnosis.finding:
         certain = "" if diagnosis.finding.confidence == "certain" else " (likely)"
         out += _entry("why", diagnosis.finding.explanation or diagnosis.finding.title)

@@ -41,6 +41,7 @@ START = Start(
     detail_hints=portrait.DETAIL_HINTS,
     details=portrait.DETAILS,
     commands=portrait.COMMANDS,
+    meeting=re.compile(r"^Init torch distributed (?:begin(?P<place>)|ends(?P<met>))"),
     shares=("tp_size", "pp_size"),
     shown="mem_fraction_static",
     # kernels compile while graphs are captured: 22 minutes were seen

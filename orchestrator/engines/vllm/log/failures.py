@@ -36,5 +36,6 @@ FAILURES = Failures(
     quotation=re.compile(
         r"Worker failed with error '(?P<text>.{0,4000})', please check the stack trace", re.DOTALL
     ),
+    unanswered=re.compile(r"RPC call to \w{1,80} timed out|No available shared memory broadcast block found"),
     doings=DOINGS,
 )

@@ -9,6 +9,7 @@ from orchestrator.engines.log_grammar import ProcessNames
 PROCESSES = ProcessNames(
     front=("apiserver",),
     children=("Engine", "Worker", "Vllm", "Ray"),
+    ranks=("Worker", "Vllm", "RayWorker"),
     speaking=("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess"),
     files=re.compile(
         r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"

@@ -74,6 +74,11 @@ START = Start(
     detail_hints=portrait.DETAIL_HINTS,
     details=portrait.DETAILS,
     commands=portrait.COMMANDS,
+    # of one rank alone there is nobody to be met
+    meeting=re.compile(
+        r"world_size=(?!1 )\d{1,6} rank=.{0,80}distributed_init_method=tcp://(?P<place>[^\s,]{1,200})"
+        r"|(?P<met>rank \d{1,6} in world size \d{1,6} is assigned as DP rank)"
+    ),
     shares=("tensor_parallel_size", "pipeline_parallel_size"),
     shown="kv_cache_dtype",
     silence=MappingProxyType({"compiling": 1800.0, "loading weights": 900.0, "downloading": 900.0}),

@@ -1,0 +1,148 @@
+"""Which files are the logs of the hosts of one launch, and what do they come to together?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from orchestrator.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from orchestrator.cli.log_reading import ReadLog
+    from orchestrator.diagnosis.across import JointDiagnosis
+    from orchestrator.diagnosis.verdict import Diagnosis, Verdict
+    from orchestrator.engines.protocol import ReadEngine
+    from orchestrator.patches.known import Known
+    from orchestrator.patches.patch import Patch
+
+FAILED = ("fault", "unknown_fault")
+_IN_FOLDER = ("*.log", "*/*.log")
+"""Where the logs of a folder lie: in it, or in a folder of each host."""
+
+
+@dataclass(frozen=True)
+class HostLog:
+    """A host, as it is called, and the file of its log."""
+
+    host: str
+    file: str
+
+
+def of(files: Sequence[str]) -> tuple[HostLog, ...]:
+    """The logs that are named, by files or by folders of them, each once. Raises UsageError("unreadable_log")."""
+    paths = list(dict.fromkeys(path for file in files for path in _within(file)))
+    return tuple(HostLog(host, file) for host, file in zip(_hosts(paths), paths, strict=True))
+
+
+def _within(file: str) -> list[str]:
+    folder = Path(file)
+    if file == "-" or not folder.is_dir():
+        return [file]
+    for pattern in _IN_FOLDER:
+        if logs := sorted(str(path) for path in folder.glob(pattern)):
+            return logs
+    raise UsageError(
+        "unreadable_log", f"{file} is a folder without a log: neither *.log nor */*.log is in it"
+    )
+
+
+def _hosts(files: Sequence[str]) -> list[str]:
+    """What tells each file from the others: their paths without what all begin and end with."""
+    if len(files) == 1:
+        return [Path(files[0]).stem]
+    parts = _apart([Path(file.removesuffix(".log")).parts for file in files])
+    if all(len(rest) == 1 for rest in parts):
+        words = [tuple(name.split(".")) for (name,) in parts]
+        if not any(word.isdigit() for each in words for word in each):  # an address is no list of words
+            return [".".join(own) for own in _apart(words)]
+    return ["/".join(own) for own in parts]
+
+
+def _apart(parts: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The same without what all of them have in front, and what all have at the end; of each a part is left."""
+    while min(map(len, parts)) > 1 and len({each[0] for each in parts}) == 1:
+        parts = [each[1:] for each in parts]
+    while min(map(len, parts)) > 1 and len({each[-1] for each in parts}) == 1:
+        parts = [each[:-1] for each in parts]
+    return list(parts)
+
+
+def require_whole(files: Sequence[str], *, follow: bool, bundle: bool) -> None:
+    """Raise what cannot be asked of several logs together: UsageError("one_log_only")."""
+    asked = "--follow" if follow else "--bundle" if bundle else "standard input" if "-" in files else None
+    if asked is not None:
+        raise UsageError(
+            "one_log_only", f"{asked} is for one log: several are read together once they lie in files"
+        )
+
+
+def tell(
+    logs: Sequence[HostLog],
+    kind: str | None,
+    known: Callable[[ReadEngine, str], Known],
+    patches: Sequence[Patch],
+    *,
+    as_json: bool,
+) -> Verdict:
+    """Say what the logs come to together; gives the verdict on the launch. Raises UsageError("not_one_launch" or
+    "no_engine_log")."""
+    from orchestrator.cli.log_reading import read, require_log
+    from orchestrator.diagnosis.across import Account, judge
+
+    read_logs = [read(log.file, kind, known, patches) for log in logs]
+    writers = {log.writer.kind: log for log in read_logs}
+    if len(writers) > 1:
+        wrote = " and ".join(f"{log.file} of {log.writer.title}" for log in writers.values())
+        raise UsageError("not_one_launch", f"{wrote}: these are not the logs of one launch")
+    several = sum(log.diagnosis.verdict in FAILED for log in read_logs) > 1
+    accounts = [Account(log.diagnosis, at=_written(log) if several else None) for log in read_logs]
+    joint = judge(accounts, read_logs[0].writer.log)
+    require_log(read_logs[joint.cause])
+    diagnoses = [log.diagnosis for log in read_logs]
+    if as_json:
+        _say_json(logs, diagnoses, joint)
+    else:
+        _say(logs, diagnoses, joint, len(patches))
+    return joint.verdict
+
+
+def _written(log: ReadLog) -> float | None:
+    """When the root cause was written; a pipe is gone once it was read."""
+    from orchestrator.diagnosis.moments import written
+
+    root = log.diagnosis.root_cause
+    if root is None or not Path(log.file).is_file():
+        return None
+    with Path(log.file).open("rb") as lines:
+        return written(lines, root.line, log.writer.log)
+
+
+def _say(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis, known: int) -> None:
+    from orchestrator.cli.hints import packing
+    from orchestrator.report.choose import write
+    from orchestrator.report.diagnosis_text import diagnosis_lines
+    from orchestrator.report.hosts_text import hosts_text
+
+    file = logs[joint.cause].file
+    words = hosts_text([log.host for log in logs], diagnoses, joint)
+    diagnosis = diagnoses[joint.cause].model_copy(update={"verdict": joint.verdict})
+    write(diagnosis_lines(diagnosis, file, known=known, packing=packing(file), hosts=words), sys.stdout)
+
+
+def _say_json(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis) -> None:
+    from orchestrator.report.json_lines import json_line
+
+    each = [diagnosis.model_dump(mode="json") for diagnosis in diagnoses]
+    hosts = [
+        {"host": log.host, "file": log.file, "part": part}
+        | {key: own[key] for key in ("verdict", "root_cause", "finding")}
+        for log, part, own in zip(logs, joint.parts, each, strict=True)
+    ]
+    cause = logs[joint.cause]
+    whole = {**each[joint.cause], "verdict": joint.verdict, "host": cause.host, "file": cause.file}
+    click.echo(json_line({**whole, "apart": joint.apart, "untold": joint.untold, "hosts": hosts}))
