@@ -36,6 +36,7 @@ ALLOWED = {
     "engines/rules.py": ("max-num-seqs", "an example in a message"),
     "engines/sizing.py": ("max_model_len", "a key of what `plan --json` prints"),
     "cli/engine.py": ("vllm", "examples"),
+    "cli/fleet.py": ("vllm", "the router that is typed by its name"),
     "cli/main.py": ("vllm", "an example of a file's name"),
     "cli/options.py": ("vllm", "--vllm-version, which is typed for any engine"),
     "cli/hints.py": ("vllm", "--vllm, which is typed for any engine"),

@@ -3,32 +3,81 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli.options import SharedOptions, shared_options
+from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.cli.on_fleet import OpenFleet
+    from orchestrator.fleet.replica import Replica
 
 REPLICAS = click.option(
     "--replicas", type=click.IntRange(1, 999), metavar="N",
     help="how many; as many as there are where it is left out",
 )  # fmt: skip
+FAIL_FAST = click.option("--fail-fast", is_flag=True, help="begin no other replica once one has failed")
+
+
+class FleetVerbs(click.Group):
+    """The verbs; a first word that is none of them is a playbook to bring up."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            args = ["up", *args]
+        return super().parse_args(ctx, args)
 
 
 @click.group(
-    epilog="Example:  deploy fleet plan kimi-k2.5 --host gpu7 --host gpu8 --replicas 4",
-    subcommand_metavar="plan|config PLAYBOOK --host HOST [OPTIONS]",
+    cls=FleetVerbs,
+    epilog="Example:  deploy fleet kimi-k2.5 --host gpu7 --host gpu8 --replicas 4",
+    subcommand_metavar="[COMMAND] PLAYBOOK --host HOST [OPTIONS]",
     options_metavar="",
 )
 def fleet() -> None:
-    """Many replicas of a playbook over hosts and their GPUs.
+    """Many replicas of a playbook over hosts and their GPUs, as one service.
 
-    Each replica is a deployment of its own, PLAYBOOK-1 to PLAYBOOK-N, on as many GPUs as the playbook spreads
-    a layer over, and those lie together: on one NVLink island, PCIe switch or NUMA node.
+    `deploy fleet PLAYBOOK --host A --host B --replicas N` brings them up behind a router, which listens on
+    the first host where the playbook does. Each is a deployment of its own, PLAYBOOK-1 to PLAYBOOK-N, on as many
+    GPUs as the playbook spreads a layer over, and those lie together: on one NVLink island, PCIe switch or NUMA node.
     """
+
+
+@fleet.command(epilog="Example:  deploy fleet up kimi-k2.5 --host gpu7 --gpus 2 --replicas 4")
+@shared_options
+@REPLICAS
+@click.option(
+    "--router", type=click.Choice(["vllm-router", "none"]), default="vllm-router", show_default=True,
+    help="what shares requests out",
+)  # fmt: skip
+@FAIL_FAST
+@repairing_options
+@acting_options
+def up(
+    options: SharedOptions,
+    replicas: int | None,
+    router: str,
+    fail_fast: bool,
+    dry_run: bool,
+    **wishes: Any,
+) -> int:
+    """Bring up so many replicas and the router before them; fewer than there are ends the last ones.
+
+    The first comes up alone where none serves yet: what heals it is planned for the others. Then all come up
+    side by side, each repaired by itself, and each is behind the router once a completion came out of it.
+    """
+    from orchestrator.cli.on_fleet import on_fleet
+
+    def work(opened: OpenFleet) -> int:
+        placed = opened.replicas(replicas)
+        if dry_run:
+            return _tell_places(opened, placed)
+        from orchestrator.cli.fleet_run import FleetRun
+
+        return FleetRun(opened).up(placed, router=router != "none", fail_fast=fail_fast)
+
+    return on_fleet(options, work, report_to=sys.stderr if dry_run else None, **wishes)
 
 
 @fleet.command(epilog="Example:  deploy fleet plan kimi-k2.5 --host gpu7 --gpus 2 --replicas 4")
@@ -40,21 +89,69 @@ def plan(options: SharedOptions, replicas: int | None) -> int:
     `deploy plan PLAYBOOK --name PLAYBOOK-N` with the settings of its row tells the rest of one.
     """
     from orchestrator.cli.on_fleet import on_fleet
-    from orchestrator.fleet.placing import why
+
+    return on_fleet(
+        options, lambda opened: _tell_places(opened, opened.replicas(replicas)), report_to=sys.stderr
+    )
+
+
+@fleet.command(epilog="Example:  deploy fleet status kimi-k2.5 --host gpu7 --host gpu8")
+@shared_options
+def status(options: SharedOptions) -> int:
+    """Show the router and every replica: whether it is healthy, behind the router, and how many requests it has."""
+    from orchestrator.cli.on_fleet import on_fleet
     from orchestrator.report.choose import width_of, write
-    from orchestrator.report.fleet import places, places_json
+    from orchestrator.report.fleet import status_lines
     from orchestrator.report.json_lines import json_line
 
     def work(opened: OpenFleet) -> int:
-        placed = opened.replicas(replicas)
-        reasons = {replica.number: why(replica, opened.standing.rooms) for replica in placed}
+        from orchestrator.cli.fleet_run import FleetRun
+
+        state = FleetRun(opened).state()
         if options.json:
-            click.echo(json_line(places_json(opened.name, placed, reasons)))
+            click.echo(json_line(state))
         else:
-            write(places(opened.name, placed, reasons, width_of(sys.stdout)), sys.stdout)
+            write(status_lines(state, width_of(sys.stdout)), sys.stdout)
         return 0
 
     return on_fleet(options, work, report_to=sys.stderr)
+
+
+@fleet.command(epilog="Example:  deploy fleet logs kimi-k2.5 --host gpu7 --replica 2 -f")
+@shared_options
+@click.option("--replica", type=click.IntRange(1, 9999), metavar="N", help="of this one alone")
+@click.option("--router", is_flag=True, help="of the router alone")
+@click.option("-f", "--follow", is_flag=True, help="go on as the logs grow")
+@click.option(
+    "-n", "--lines", type=click.IntRange(0, 1_000_000), default=20, show_default=True, metavar="N",
+    help="the last N lines of each",
+)  # fmt: skip
+def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool, lines: int) -> int:
+    """Print the end of the logs of all replicas and of the router, each line with the name of whose it is.
+
+    `deploy logs PLAYBOOK --name PLAYBOOK-N` prints all of one, and with --explain says what is wrong with it.
+    """
+    from orchestrator.cli.fleet_logs import show
+    from orchestrator.cli.on_fleet import on_fleet
+
+    def work(opened: OpenFleet) -> int:
+        return show(opened, replica, router=router, follow=follow, lines=lines)
+
+    return on_fleet(options, work, report_to=sys.stderr)
+
+
+@fleet.command(epilog="Example:  deploy fleet stop kimi-k2.5 --host gpu7 --host gpu8")
+@shared_options
+def stop(options: SharedOptions) -> int:
+    """End the router, then every replica with all that belongs to it."""
+    from orchestrator.cli.on_fleet import on_fleet
+
+    def work(opened: OpenFleet) -> int:
+        from orchestrator.cli.fleet_run import FleetRun
+
+        return FleetRun(opened).stop()
+
+    return on_fleet(options, work)
 
 
 @fleet.command(
@@ -78,3 +175,17 @@ def config(options: SharedOptions, replicas: int | None, router: str) -> int:
         return 0
 
     return on_fleet(options, work, report_to=sys.stderr)
+
+
+def _tell_places(opened: OpenFleet, placed: tuple[Replica, ...]) -> int:
+    from orchestrator.fleet.placing import why
+    from orchestrator.report.choose import width_of, write
+    from orchestrator.report.fleet import places, places_json
+    from orchestrator.report.json_lines import json_line
+
+    reasons = {replica.number: why(replica, opened.standing.rooms) for replica in placed}
+    if opened.options.json:
+        click.echo(json_line(places_json(opened.name, placed, reasons)))
+    else:
+        write(places(opened.name, placed, reasons, width_of(sys.stdout)), sys.stdout)
+    return 0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from orchestrator.fleet.looking import FleetStanding, HostLook
     from orchestrator.fleet.replica import Replica
     from orchestrator.hosts.host import Host
+    from orchestrator.job import Job
+    from orchestrator.loop.fleet import FleetMember
+    from orchestrator.loop.routing import Routing
     from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
 
@@ -64,6 +68,74 @@ class OpenFleet:
         there = self.standing.replicas
         asked = FleetShape(self.name, count or len(there) or 1, self.cards, self.playbook.port)
         return place(asked, self.standing.rooms, there)
+
+    def members(self, replicas: Sequence[Replica]) -> tuple[FleetMember, ...]:
+        """Each replica with the deployment that it is, on a connection of its own."""
+        from orchestrator.loop.side_by_side import side_by_side
+
+        return (
+            tuple(side_by_side([partial(self._member, replica) for replica in replicas])) if replicas else ()
+        )
+
+    def _member(self, replica: Replica) -> FleetMember:
+        from orchestrator.group.group import Group
+        from orchestrator.loop.deployment import Deployment
+        from orchestrator.loop.fleet import FleetMember
+
+        own = replace(
+            self.options,
+            settings=(*self.options.settings, *replica.settings),
+            env=(*self.options.env, *replica.environment),
+        )
+        playbook = self.playbook.with_overrides(replica.settings, env=replica.environment)
+        job = self._job(playbook, own, replica.host, replica.name)
+        return FleetMember(replica, Deployment(Group.of(job)))
+
+    def router_job(self) -> Job:
+        """Where the router of the fleet is, or would be: at the playbook's own port on the first host."""
+        from orchestrator.fleet.replica import router_name
+
+        return self._job(self.playbook, self.options, self.standing.rooms[0].name, router_name(self.name))
+
+    def routing(self, *, wanted: bool = True) -> Routing | None:
+        """The router, where one is `wanted` or there; None for an engine that has none."""
+        from orchestrator.loop.routing import Routing
+
+        router = self.playbook.kind.router
+        there = self.standing.router is not None
+        return Routing(self.router_job(), router) if router is not None and (wanted or there) else None
+
+    def report(self, host: str, instance: str) -> Report:
+        """People tell replicas apart by their name, programs by host and instance."""
+        from orchestrator.report.fleet import OfInstance
+
+        return OfInstance(self.shown, host if self.options.json else instance, instance)
+
+    def _job(self, playbook: Playbook, options: SharedOptions, host: str, name: str) -> Job:
+        from orchestrator.base.limits import Limits
+        from orchestrator.cli.hints import command_for
+        from orchestrator.cli.session import folder_of
+        from orchestrator.cli.typed import again
+        from orchestrator.job import Job
+
+        report = self.report(host, name)
+        connection = opened(options, host, report, self.stack)
+        connection.other_python = playbook.engine.interpreter
+        if options.model_dir:
+            playbook = playbook.in_folder(folder_of(options.model_dir, local=host == "local"))
+        asked = again(replace(options, name=name), host)
+        return Job(
+            connection, playbook.as_instance(name), report, self.wishes, command_for(asked), self.limits or Limits(),
+            lasting=False, published=self.sought.published, unread=self.sought.unread,
+        )  # fmt: skip
+
+    def asked(self, verb: str) -> str:
+        """The command that asks a verb of the fleet, for hints."""
+        from orchestrator.cli.typed import again
+
+        first, *others = dict.fromkeys(self.options.hosts)
+        more = "".join(f" --host {shlex.quote(host)}" for host in others)
+        return f"deploy fleet {verb} {again(self.options, first)}{more}"
 
 
 def on_fleet(

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.engines.distribution import Distribution
 from orchestrator.engines.kv_cache import CacheQuestion, KvCache
 from orchestrator.engines.options import Options, OptionValue, Wanted
+from orchestrator.engines.router import Router
 from orchestrator.engines.rules import ArgumentRules, VariableRules
 from orchestrator.facts.source import Package
 from orchestrator.on_host.footprint import Footprint
@@ -20,10 +22,11 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Probes:
     """How its server is asked besides what OpenAI's API says of models and completions: the path that answers 200 once it is
-    up, and the counter in /metrics of the tokens that it has made."""
+    up, the counter in /metrics of the tokens that it has made, and the gauges there of the requests that it has."""
 
     health_path: str
     counter: str
+    at_work: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -54,22 +57,6 @@ class SuitedOption:
     value: OptionValue | None
     reason: str
     gamble: bool = False
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """How it is installed: the Pythons that will do; by package (`left_out`) which of those that it names are not installed
-    with it, (`pages`) which pages link to wheels that no index has, how many bytes it will likely take of the disk, and
-    (`without_gpus`) which package has the same release for a host without GPUs. `releases` are those that are known, oldest
-    first: read where one is offered.
-    """
-
-    pythons: str = ">=3.10"
-    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    likely_bytes: Mapping[str, int] = field(default_factory=dict)
-    without_gpus: Mapping[str, str] = field(default_factory=dict)
-    releases: Callable[[], tuple[str, ...]] = tuple
 
 
 @dataclass(frozen=True)
@@ -105,7 +92,7 @@ class Engine(ReadEngine):
     where that is not known. `parsers` suggests how what a model writes is read: by its type, its name on the Hub and the engine's
     version. `whole_experts` is the option by which each GPU gets some of the experts in full instead of a part of each. `fits_context`: whether a version takes as many tokens of context as fit, where it is left to it ("auto").
     `dumps` (a shell pattern) is what the files in a launch's folder are called in which it leaves stacks. `meeting` is the option
-    for the port where the ranks of several hosts meet.
+    for the port where the ranks of several hosts meet. `router` is the server that shares requests out among several of it.
     """
 
     package: Package
@@ -124,4 +111,5 @@ class Engine(ReadEngine):
     patience: str | None = None
     dumps: str | None = None
     meeting: str | None = None
-    distribution: Distribution = Distribution()
+    distribution: Distribution = field(default_factory=Distribution)
+    router: Router | None = None

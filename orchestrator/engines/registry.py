@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from orchestrator import engines as room
+from orchestrator.engines.distribution import Installable
 from orchestrator.engines.protocol import Engine, ReadEngine
 
 USUAL = "vllm"
@@ -44,9 +45,11 @@ def get(kind: str) -> Engine:
     return engine
 
 
-def of_distribution(name: str) -> Engine:
-    """The engine that is distributed under this name; raises LookupError with the names that there are."""
-    known = {distribution: kind for kind in launched() for distribution in get(kind).package.distributions}
+def of_distribution(name: str) -> Installable:
+    """The engine that is distributed under this name, or the router of one; raises LookupError with the names that there are."""
+    engines = [get(kind) for kind in launched()]
+    installed: list[Installable] = [*engines, *(engine.router for engine in engines if engine.router)]
+    known = {distribution: each for each in installed for distribution in each.package.distributions}
     if name not in known:
         raise LookupError(", ".join(known))
-    return get(known[name])
+    return known[name]

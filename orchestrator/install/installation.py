@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from orchestrator.base.amounts import decimal
-from orchestrator.engines.protocol import Engine
+from orchestrator.engines.distribution import Installable
 from orchestrator.playbook.pinned import PinnedEngine
 
 
 @dataclass(frozen=True)
 class Installation:
-    """One release of a kind of engine; `indexes` are searched before the host's own, `wheels` is a folder on this machine
+    """One release of a kind of engine, or of a router; `indexes` are searched before the host's own, `wheels` is a folder on this machine
     whose wheels are sent: where no index is named nothing else is asked."""
 
     pinned: PinnedEngine
-    kind: Engine
+    kind: Installable
     indexes: tuple[str, ...] = ()
     wheels: str | None = None
 

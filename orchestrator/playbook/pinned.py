@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from orchestrator.engines.distribution import Installable
 from orchestrator.engines.protocol import Engine
 from orchestrator.on_host.environments.place import ENGINES, INTERPRETER
 
@@ -50,7 +51,7 @@ class PinnedEngine:
     def on_cpu(self) -> bool:
         return self.name.endswith("-cpu") or "cpu" in self.version.partition("+")[2]
 
-    def without_gpus(self, kind: Engine) -> PinnedEngine:
+    def without_gpus(self, kind: Installable) -> PinnedEngine:
         """The same release as a host without GPUs takes it, where there is a package for such hosts."""
         return PinnedEngine(kind.distribution.without_gpus.get(self.name, self.name), self.version)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from orchestrator.base.events import EventKind, Renderer, Report
 from orchestrator.fleet.replica import Replica, numbers
-from orchestrator.report.layout import StyledLine, visible, wrapped
+from orchestrator.report.layout import Style, StyledLine, visible, wrapped
+
+STATES: Mapping[str, Style] = {"healthy": "good", "down": "bad"}
 
 
 def places(
@@ -47,3 +50,44 @@ def replica_json(replica: Replica) -> dict[str, Any]:
         "settings": [*replica.settings],
         "environment": [*replica.environment],
     }
+
+
+def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
+    """What `loop/fleet_state.py` saw: the fleet, its router, a row a replica."""
+    replicas, router = state["replicas"], state["router"]
+    now = str(state["state"])
+    count = f"{state['ready']} of {len(replicas)} replica{'s' if len(replicas) > 1 else ''} ready"
+    lines: list[StyledLine] = [
+        [(str(state["fleet"]), "strong"), (": ", ""), (now, STATES.get(now, "warn")), (f", {count}", "")]
+    ]
+    if router is not None:
+        lines += wrapped(
+            [("  router   ", "dim")], f"{router['state']}, {router['url']} on {router['host']}", width
+        )
+    name = max(map(len, ["replica", *(each["name"] for each in replicas)])) + 2
+    host = max(map(len, ["host", *(visible(each["host"]) for each in replicas)])) + 2
+    cards = max(map(len, ["cards", *(numbers(each["cards"]) for each in replicas)])) + 2
+    lines.append([(f"  {'replica':<{name}}{'host':<{host}}{'cards':<{cards}}{'requests':<10}state", "dim")])
+    for each in replicas:
+        requests = each.get("requests")
+        row = f"  {each['name']:<{name}}{visible(each['host']):<{host}}{numbers(each['cards']):<{cards}}"
+        row += f"{'-' if requests is None else requests:<10}"
+        lines += wrapped([(row, "")], _state(each), width)
+    return lines
+
+
+def _state(replica: Mapping[str, Any]) -> str:
+    outside = ", not behind the router" if replica.get("admitted") is False else ""
+    patches = "".join(f", {patch}" for patch in replica.get("patches", ()))
+    return f"{replica['state']}{outside}{patches}"
+
+
+class OfInstance(Report):
+    """A report in which what is told of a replica says of which."""
+
+    def __init__(self, renderer: Renderer, host: str, instance: str) -> None:
+        super().__init__(renderer, host)
+        self._instance = instance
+
+    def emit(self, kind: EventKind, text: str, *, step: str = "", **data: Any) -> None:
+        super().emit(kind, text, step=step, instance=self._instance, **data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.engines.protocol import Distribution
+from orchestrator.engines.distribution import Distribution
 from orchestrator.engines.vllm.option_table import releases
 
 _OF_TORCH = ("torchvision", "torchaudio", "torchcodec")

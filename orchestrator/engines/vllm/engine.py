@@ -12,6 +12,7 @@ from orchestrator.engines.vllm.footprint import FOOTPRINT
 from orchestrator.engines.vllm.kv_cache import CACHE_TYPE
 from orchestrator.engines.vllm.options import VllmOptions
 from orchestrator.engines.vllm.parsers import parsers
+from orchestrator.engines.vllm.router import ROUTER
 from orchestrator.engines.vllm.watchdog import DUMPS
 from orchestrator.facts.source import Package
 
@@ -52,7 +53,9 @@ ENGINE = Engine(
     variables=variables.RULES,
     launched=VllmOptions.of,
     key="VLLM_API_KEY",
-    server=Probes("/health", "vllm:generation_tokens_total"),
+    server=Probes(
+        "/health", "vllm:generation_tokens_total", ("vllm:num_requests_running", "vllm:num_requests_waiting")
+    ),
     port=8000,
     log_name="vllm.log",
     grammar=_grammar,
@@ -69,4 +72,5 @@ ENGINE = Engine(
     dumps=DUMPS,
     meeting="master-port",
     distribution=DISTRIBUTION,
+    router=ROUTER,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import os
@@ -10,6 +11,8 @@ import socket
 import socketserver
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -31,6 +34,7 @@ LOGO = (
     "   ▀▀  ▀▀▀▀▀ ▀▀▀▀▀ ▀     ▀",
     "",
 )
+TOKEN_SECONDS = 0.02
 DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
 FAILED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
 FP8 = (
@@ -89,6 +93,9 @@ class Api(ThreadingHTTPServer):
         self._core = 0
         self._line, self._engines_end = socket.socketpair()
         self._turn = threading.Lock()
+        self._counting = threading.Lock()
+        self.running = 0
+        """Requests that have no whole answer yet."""
         super().__init__((settings.host, settings.port), Handler, bind_and_activate=False)
         self.server_bind()
 
@@ -132,6 +139,16 @@ class Api(ThreadingHTTPServer):
         raw(NAME, "INFO:     Application startup complete.")
         threading.Thread(target=self._mourn, daemon=True).start()
         self.serve_forever()
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        with self._counting:
+            self.running += 1
+        try:
+            yield
+        finally:
+            with self._counting:
+                self.running -= 1
 
     def complete(self) -> bool:
         """Whether the engine answered a request."""
@@ -182,7 +199,9 @@ class Handler(BaseHTTPRequestHandler):
             "/version": {"version": VERSION},
             "/v1/models": {"object": "list", "data": [model]},
         }
-        if self._allowed():
+        if self.path == "/metrics":
+            self._metrics()
+        elif self._allowed():
             self._answer(200, answers[self.path]) if self.path in answers else self._answer(
                 404, {"detail": "Not Found"}
             )
@@ -194,14 +213,45 @@ class Handler(BaseHTTPRequestHandler):
         if request.get("model") != self.server.settings.served:
             message = f"The model `{request.get('model')}` does not exist."
             self._answer(404, {"error": {"message": message, "type": "NotFoundError"}})
-        elif not self.server.complete():
+            return
+        with self.server.at_work():
+            self._complete(request)
+
+    def _complete(self, request: dict[str, Any]) -> None:
+        if not self.server.complete():
             self._answer(500, {"error": {"message": DEAD, "type": "InternalServerError"}})
+        elif request.get("stream") and self.path == "/v1/completions":
+            self._stream(request)
         elif self.path == "/v1/completions":
             self._answer(200, completion(request, {"text": " 4"}))
         elif self.path == "/v1/chat/completions":
             self._answer(200, completion(request, {"message": {"role": "assistant", "content": "4"}}))
         else:
             self._answer(404, {"detail": "Not Found"})
+
+    def _stream(self, request: dict[str, Any]) -> None:
+        """As many events as it may have tokens, and the end as vLLM tells it."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        count = int(request.get("max_tokens") or 16)
+        for number in range(1, count + 1):
+            time.sleep(TOKEN_SECONDS)  # whoever streams wants to see it go on, at any pace
+            end = "length" if number == count else None
+            choice = {"index": 0, "text": " 4", "finish_reason": end}
+            event = {"object": "text_completion", "model": request["model"], "choices": [choice]}
+            self.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+        self.wfile.write(b"data: [DONE]\n\n")
+        self.close_connection = True
+
+    def _metrics(self) -> None:
+        labels = f'{{engine="0",model_name="{self.server.settings.served}"}}'
+        lines = [
+            f"vllm:num_requests_running{labels} {float(self.server.running)}",
+            f"vllm:num_requests_waiting{labels} 0.0",
+        ]
+        self._send("text/plain", "\n".join([*lines, ""]).encode())
 
     def _allowed(self) -> bool:
         key = os.environ.get("VLLM_API_KEY")
@@ -212,9 +262,11 @@ class Handler(BaseHTTPRequestHandler):
         return True
 
     def _answer(self, status: int, value: object) -> None:
-        body = json.dumps(value).encode()
+        self._send("application/json", json.dumps(value).encode(), status)
+
+    def _send(self, kind: str, body: bytes, status: int = 200) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

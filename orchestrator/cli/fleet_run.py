@@ -1,0 +1,110 @@
+"""How is a fleet changed by a verb, and what is told of its end?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.base.amounts import bracketed, duration
+from orchestrator.base.errors import UsageError
+from orchestrator.cli.main import tell
+from orchestrator.loop.fleet import Fleet, FleetMember
+from orchestrator.loop.fleet_state import state_of
+from orchestrator.report.fleet import places_json
+from orchestrator.report.layout import WIDTH, plain
+
+if TYPE_CHECKING:
+    from orchestrator.base.errors import DeployError
+    from orchestrator.cli.on_fleet import OpenFleet
+    from orchestrator.fleet.replica import Replica
+
+
+class FleetRun:
+    """A fleet while one command works on it; `codes` are the exit codes of what failed, each told as it did."""
+
+    def __init__(self, opened: OpenFleet) -> None:
+        self._opened = opened
+        self.report = opened.report(opened.standing.rooms[0].name, opened.name)
+        self.codes: list[int] = []
+
+    def up(self, placed: Sequence[Replica], *, router: bool, fail_fast: bool) -> int:
+        """Bring up these replicas, and end those that are there beside them."""
+        from orchestrator.report.fleet import places
+
+        opened = self._opened
+        table = "\n".join(map(plain, places(opened.name, placed, {}, WIDTH)))
+        self.report.emit("plan", f"{table}\n", **places_json(opened.name, placed, {}))
+        surplus = [replica for replica in opened.standing.replicas if replica.number > len(placed)]
+        fleet = self._fleet(placed, router=router, fail_fast=fail_fast)
+        healthy = fleet.up(opened.members(surplus))
+        self._tell(fleet, healthy)
+        return max(self.codes, default=0)
+
+    def stop(self) -> int:
+        """End all of it."""
+        fleet = self._fleet(there(self._opened), router=False)
+        fleet.stop()
+        if not self.codes:
+            self.report.emit("result", f"stopped  {self._opened.name}", healthy=False, changed=True)
+        return max(self.codes, default=0)
+
+    def state(self) -> dict[str, Any]:
+        """How it is now; reads only."""
+        opened = self._opened
+        members = opened.members(there(opened))
+        return state_of(opened.name, members, opened.routing(wanted=False))
+
+    def _fleet(self, replicas: Sequence[Replica], *, router: bool, fail_fast: bool = False) -> Fleet:
+        opened = self._opened
+        return Fleet(
+            opened.router_job(),
+            opened.members(replicas),
+            opened.routing(wanted=router),
+            self._failed,
+            fail_fast=fail_fast,
+        )
+
+    def _failed(self, member: FleetMember, error: DeployError) -> None:
+        self.codes.append(error.exit_code)
+        with self._opened.shown.aside():
+            tell(error, as_json=self._opened.options.json, host=member.replica.name)
+
+    def _tell(self, fleet: Fleet, healthy: int) -> None:
+        opened, playbook = self._opened, self._opened.playbook
+        state = "healthy" if healthy == len(fleet.members) else "degraded" if healthy else "down"
+        address = "127.0.0.1"
+        if (
+            fleet.routing is not None
+            and not ip_address(playbook.listen.replace("localhost", address)).is_loopback
+        ):
+            address = fleet.routing.job.host.address
+        urls = (
+            [f"http://{bracketed(address)}:{playbook.port}/v1"]
+            if fleet.routing is not None
+            else [f"{member.replica.url}/v1" for member in fleet.members]
+        )
+        many = len(fleet.members) > 1
+        count = f"{healthy} of {len(fleet.members)} replica{'s' if many else ''}"
+        lines = [
+            f"{state}  {urls[0]}   model {playbook.served_name}   {count}, {duration(self.report.seconds)} in all"
+        ]
+        lines += [f"         {url}" for url in urls[1:]]
+        lines += [f"  status  {opened.asked('status')}", f"  stop    {opened.asked('stop')}"]
+        self.report.emit(
+            "result",
+            "\n".join(lines),
+            healthy=state == "healthy",
+            state=state,
+            urls=urls,
+            replicas=len(fleet.members),
+            ready=healthy,
+        )
+
+
+def there(opened: OpenFleet) -> tuple[Replica, ...]:
+    """The replicas that there are; raises UsageError("no_fleet") where there is nothing of the fleet."""
+    if not opened.standing.replicas and opened.standing.router is None:
+        hosts = ", ".join(room.name for room in opened.standing.rooms)
+        raise UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}")
+    return opened.standing.replicas

@@ -1,0 +1,133 @@
+"""In which order do the replicas of a fleet come up, and how are they ended?"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from orchestrator.base.errors import DeployError
+from orchestrator.fleet.replica import Replica
+from orchestrator.job import Job
+from orchestrator.loop.deployment import Deployment
+from orchestrator.loop.healed import inherit
+from orchestrator.loop.lock import Lock
+from orchestrator.loop.routing import Routing
+from orchestrator.loop.side_by_side import side_by_side
+
+
+@dataclass(frozen=True)
+class FleetMember:
+    """A replica, and the deployment that it is."""
+
+    replica: Replica
+    deployment: Deployment
+
+    @property
+    def job(self) -> Job:
+        return self.deployment.reading.job
+
+
+Failed = Callable[[FleetMember, DeployError], None]
+"""Tells of a replica that has failed, as soon as it has."""
+
+
+class Fleet:
+    """The replicas of one playbook, and the router before them where there is one.
+
+    A failure of one stops no other, unless `fail_fast`. `lock` is the job under whose name no second person changes the fleet.
+    """
+
+    def __init__(
+        self,
+        lock: Job,
+        members: Sequence[FleetMember],
+        routing: Routing | None,
+        failed: Failed,
+        *,
+        fail_fast: bool = False,
+    ) -> None:
+        self.members = tuple(members)
+        self.routing = routing
+        self._lock = lock
+        self._failed = failed
+        self._fail_fast = fail_fast
+
+    @contextmanager
+    def locked(self, doing: str) -> Iterator[Lock]:
+        """While this is open nobody else changes the fleet; each replica has its own lock beside it."""
+        with Lock(self._lock, doing) as lock:
+            yield lock
+
+    def up(self, surplus: Sequence[FleetMember] = ()) -> int:
+        """Bring up every replica until a completion comes out of it, and have it behind the router; gives how many are.
+
+        The first goes alone where none serves yet: what heals it is planned for the others before they fail. `surplus` are
+        ended once the others are up.
+        """
+        with self.locked("bringing the fleet up"):
+            if self.routing is not None:
+                self.routing.begin()
+            healthy = self._bring_all_up()
+            if healthy and self.routing is not None:
+                self.routing.prove()
+            for member in surplus:
+                self._ends_well(self._take_out, member)
+            return len(healthy)
+
+    def stop(self) -> bool:
+        """End the router, then every replica; whether all of it ended."""
+        with self.locked("stopping the fleet"):
+            if self.routing is not None:
+                self.routing.end()
+            return len(self._each(lambda member: member.deployment.stop(), self.members)) == len(self.members)
+
+    def _bring_all_up(self) -> list[FleetMember]:
+        model = next(
+            (member for member in self.members if member.deployment.reading.observe()[0].serves), None
+        )
+        rest, first = self.members, []
+        if model is None:
+            first, rest = self._each(self._bring_up, self.members[:1]), self.members[1:]
+            if not first and self._fail_fast:
+                return []
+            model = first[0] if first else None
+        if model is not None:
+            others = [member.deployment.reading for member in rest if member is not model]
+            inherit(model.deployment.reading, others)
+        return first + self._each(self._bring_up, rest)
+
+    def _bring_up(self, member: FleetMember) -> None:
+        member.deployment.up()
+        if self.routing is not None:
+            self.routing.admit(member.replica)
+
+    def _take_out(self, member: FleetMember) -> None:
+        if self.routing is not None:
+            self.routing.withdraw(member.replica)
+        member.deployment.stop()
+
+    def _each(self, work: Callable[[FleetMember], None], members: Sequence[FleetMember]) -> list[FleetMember]:
+        """Those with which it ended well, all at once; the others have been told of."""
+        halted = threading.Event()
+
+        def tried(member: FleetMember) -> bool:
+            if halted.is_set():
+                return False
+            well = self._ends_well(work, member)
+            if not well and self._fail_fast:
+                halted.set()
+            return well
+
+        ends = side_by_side([partial(tried, member) for member in members]) if members else []
+        return [member for member, well in zip(members, ends, strict=True) if well]
+
+    def _ends_well(self, work: Callable[[FleetMember], None], member: FleetMember) -> bool:
+        try:
+            work(member)
+        except DeployError as error:
+            self._failed(member, error)
+            return False
+        return True

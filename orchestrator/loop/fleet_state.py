@@ -1,0 +1,67 @@
+"""How is a fleet now: its router, and each of its replicas?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from orchestrator.base.errors import DeployError
+from orchestrator.loop.fleet import FleetMember
+from orchestrator.loop.routing import Listed, Routing, in_flight
+from orchestrator.loop.side_by_side import side_by_side
+from orchestrator.report.fleet import replica_json
+
+
+def state_of(fleet: str, members: Sequence[FleetMember], routing: Routing | None) -> dict[str, Any]:
+    """What `deploy fleet status --json` prints; reads only.
+
+    The fleet is "healthy" where every replica serves and is behind the router, "degraded" where some do, else "down". A replica that
+    cannot be asked has the error for its state.
+    """
+    listed, router = _router(routing)
+    replicas = side_by_side([partial(_replica, member, listed) for member in members]) if members else []
+    ready = sum(each["ready"] for each in replicas)
+    state = "healthy" if ready and ready == len(replicas) else "degraded" if ready else "down"
+    return {"fleet": fleet, "state": state, "ready": ready, "router": router, "replicas": replicas}
+
+
+def _router(routing: Routing | None) -> tuple[Listed | None, dict[str, Any] | None]:
+    if routing is None:
+        return None, None
+    observed, _ = routing.reading.observe()
+    up = observed.health == 200 and observed.listens
+    listed = routing.listed() if up else Listed(None)
+    state = "healthy" if up else "running, not healthy" if observed.alive else "dead"
+    job = routing.job
+    return listed, {
+        "name": job.name,
+        "host": job.host.name,
+        "state": state,
+        "url": f"http://{observed.endpoint.host}:{observed.endpoint.port}/v1",
+        "launch": observed.launch,
+        "log": observed.log.path if observed.log else None,
+        "workers": dict(listed.workers or {}),
+    }
+
+
+def _replica(member: FleetMember, listed: Listed | None) -> dict[str, Any]:
+    replica = member.replica
+    try:
+        state = member.deployment.reading.status()
+        serves = state["state"] == "healthy"
+        requests = in_flight(member.job) if serves else None
+    except DeployError as error:
+        return {**replica_json(replica), "state": error.code, "ready": False, "error": error.message}
+    admitted = None if listed is None else listed.admitted(replica)
+    return {
+        **replica_json(replica),
+        "state": state["state"],
+        "ready": serves and admitted is not False,
+        "admitted": admitted,
+        "requests": requests,
+        "launch": state["launch"],
+        "context": state["context"],
+        "patches": [patch["patch"] for patch in state["patches"]],
+        "outcome": state["outcome"],
+    }

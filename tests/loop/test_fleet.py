@@ -1,0 +1,125 @@
+"""In which order replicas come up, and what a failure of one stops."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from orchestrator.base.errors import DeployError, LaunchFailed
+from orchestrator.fleet.replica import Replica
+from orchestrator.loop import fleet as loop
+from orchestrator.loop.fleet import Fleet, FleetMember
+
+
+class Deployed:
+    """A deployment that notes what is asked of it, and fails where it is told to."""
+
+    def __init__(self, name: str, done: list[str], *, serves: bool, fails: bool) -> None:
+        self.name, self.done, self.fails = name, done, fails
+        self.serves = serves
+        self.reading = self
+
+    def observe(self) -> tuple[Any, None]:
+        return self, None
+
+    def up(self) -> None:
+        self.done.append(f"up {self.name}")
+        if self.fails:
+            raise LaunchFailed("no_remedy_left", f"{self.name} failed")
+
+    def stop(self) -> None:
+        self.done.append(f"stop {self.name}")
+
+
+class Routed:
+    """A router that notes what it is told."""
+
+    def __init__(self, done: list[str]) -> None:
+        self.done = done
+
+    def __getattr__(self, verb: str) -> Any:
+        return lambda *words: self.done.append(" ".join([verb, *(replica.name for replica in words)]))
+
+
+class Made:
+    """A fleet of which some replicas serve already, and some fail."""
+
+    def __init__(self, count: int, *, serving: str = "", failing: str = "", fail_fast: bool = False) -> None:
+        self.done: list[str] = []
+        self.failed: list[str] = []
+        members = [
+            FleetMember(
+                Replica("m", number, "a", "127.0.0.1", 8000 + number),
+                Deployed(
+                    f"m-{number}", self.done, serves=str(number) in serving, fails=str(number) in failing
+                ),  # type: ignore[arg-type]
+            )
+            for number in range(1, count + 1)
+        ]
+        self.fleet = Fleet(None, members, Routed(self.done), self.tell, fail_fast=fail_fast)  # type: ignore[arg-type]
+
+    def tell(self, member: FleetMember, error: DeployError) -> None:
+        self.failed.append(member.replica.name)
+
+
+@pytest.fixture(autouse=True)
+def inherited(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
+    """What healed whom; no host is locked."""
+    passed_on: list[tuple[str, list[str]]] = []
+
+    def inherit(healthy: Any, others: Any) -> None:
+        passed_on.append((healthy.name, [other.name for other in others]))
+
+    @contextmanager
+    def unlocked(*_: object) -> Any:
+        yield None
+
+    monkeypatch.setattr(loop, "inherit", inherit)
+    monkeypatch.setattr(loop, "Lock", unlocked)
+    return passed_on
+
+
+def test_the_first_goes_alone_and_what_healed_it_is_passed_on(inherited: list[Any]) -> None:
+    made = Made(3)
+    assert made.fleet.up() == 3
+    assert made.done[:3] == ["begin", "up m-1", "admit m-1"]
+    assert set(made.done[3:]) == {"up m-2", "admit m-2", "up m-3", "admit m-3", "prove"}
+    assert inherited == [("m-1", ["m-2", "m-3"])]
+
+
+def test_where_one_serves_already_the_others_follow_it_at_once(inherited: list[Any]) -> None:
+    made = Made(3, serving="2")
+    assert made.fleet.up() == 3
+    assert inherited == [("m-2", ["m-1", "m-3"])]
+
+
+def test_one_that_fails_stops_no_other(inherited: list[Any]) -> None:
+    made = Made(3, failing="1")
+    assert made.fleet.up() == 2
+    assert made.failed == ["m-1"]
+    assert "admit m-1" not in made.done
+    assert made.done[-1] == "prove"
+    assert inherited == []
+
+
+def test_it_does_where_that_is_asked_for() -> None:
+    made = Made(3, failing="1", fail_fast=True)
+    assert made.fleet.up() == 0
+    assert made.done == ["begin", "up m-1"]
+
+
+def test_what_is_too_many_is_out_of_the_router_before_it_ends() -> None:
+    made = Made(2, serving="12")
+    surplus = made.fleet.members[1:]
+    made.fleet.members = made.fleet.members[:1]
+    assert made.fleet.up(surplus) == 1
+    assert made.done[-3:] == ["prove", "withdraw m-2", "stop m-2"]
+
+
+def test_the_router_ends_before_what_it_passes_requests_to() -> None:
+    made = Made(2)
+    assert made.fleet.stop()
+    assert made.done[0] == "end"
+    assert set(made.done[1:]) == {"stop m-1", "stop m-2"}
