@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from typing import Literal
 
 from orchestrator.launch.failure import Failure
 from orchestrator.loop.barriers import Stride, alone
@@ -23,8 +24,11 @@ class Acting:
         self.prepared = False
         """Whether it came as far as a launch: its checkpoint is whole."""
 
-    def carry_out(self, course: Course, stride: Stride | None = None) -> Failure | Course:
-        """Do every step, those that are planned on the way too; gives the last list, or the launch that failed."""
+    def carry_out(self, course: Course, stride: Stride | None = None) -> Failure | Course | Literal["fetch"]:
+        """Do every step, those that are planned on the way too; gives the last list, or the launch that failed.
+
+        On one of several hosts that serve one model "fetch" is an end: what is to be started anew there is so on all of them.
+        """
         while True:
             self.consents.permit(self.reading, course)
             end = self.do(course.steps, stride)
@@ -32,6 +36,8 @@ class Acting:
                 return end
             if end in (None, "done"):
                 return course
+            if end == "fetch" and self.reading.job.playbook.node is not None:
+                return end
             course = self.reading.course(course.goal, end)
 
     def do(self, steps: Sequence[Step], stride: Stride | None = None) -> Failure | Onward | None:

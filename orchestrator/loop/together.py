@@ -54,7 +54,12 @@ class Together:
     def carry_out(self, courses: Sequence[Course]) -> tuple[Course, ...] | Fall:
         """Carry each host's list out, with what is planned on the way; gives the last lists, or what failed first."""
         ends = self._paced(lambda acting, course, stride: acting.carry_out(course, stride), courses)
-        return ends if isinstance(ends, Fall) else tuple(end for end in ends if isinstance(end, Course))
+        if isinstance(ends, Fall):
+            return ends
+        if "fetch" in ends:  # ranks that live never meet one that is started anew
+            goal = courses[0].goal
+            return self.carry_out(self.each(lambda acting: acting.reading.course(goal, "fetch")))
+        return tuple(end for end in ends if isinstance(end, Course))
 
     def do(self, courses: Sequence[Course]) -> tuple[Onward | Course | None, ...] | Fall:
         """Do each host's list, and nothing that would be planned on the way."""
@@ -73,7 +78,7 @@ class Together:
                     end = work(acting, course, stride)
             except Halted:
                 return None
-            if isinstance(end, Failure):
+            if isinstance(end, Failure) or end == "fetch":
                 barriers.halt()
             stride.end()
             return end

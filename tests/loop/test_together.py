@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from orchestrator.base.errors import HostError
 from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.engines.node import Node
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
@@ -33,7 +34,7 @@ class Doing(Step):
     """Does what a test says."""
 
     name = "doing"
-    work: Callable[[Work], Failure | None] = field(default=lambda work: None)
+    work: Callable[[Work], Failure | Onward | None] = field(default=lambda work: None)
 
     @property
     def effects(self) -> Effects:
@@ -68,6 +69,35 @@ def carry_out(*lists: tuple[Step, ...]) -> tuple[Course, ...] | Fall:
         Acting(Reading(job(), f"role{number}"), Consents(), lambda: None) for number in range(len(lists))
     ]
     return Together(hosts).carry_out([Course("up", plan(), steps, (), {}) for steps in lists])
+
+
+@pytest.mark.parametrize("spread", [True, False])
+def test_what_is_started_anew_on_one_host_of_a_model_is_so_on_all(
+    monkeypatch: pytest.MonkeyPatch, spread: bool
+) -> None:
+    """Ranks of an older launch never meet those of a new one; deployments of their own only wait for each other."""
+    anew: list[tuple[str, object]] = []
+
+    def planned(reading: Reading, goal: str, begin: object = None) -> Course:
+        anew.append((reading.role, begin))
+        return Course("up", plan(), (Doing(),), (), {})
+
+    monkeypatch.setattr(Reading, "course", planned)
+    asked = job()
+    hosts = [
+        replace(asked, playbook=asked.playbook.as_node(Node(rank, 2, "10.0.0.1", 29501, "10.0.0.1", "eth0")))
+        if spread
+        else asked
+        for rank in (0, 1)
+    ]
+    together = Together(
+        [Acting(Reading(own, f"role{rank}"), Consents(), lambda: None) for rank, own in enumerate(hosts)]
+    )
+    lives = (Doing(follow),) if spread else (Doing(),)
+    courses = [Course("up", plan(), steps, (), {}) for steps in ((Doing(lambda work: "fetch"),), lives)]
+    ends = together.carry_out(courses)
+    assert not isinstance(ends, Fall) and len(ends) == 2
+    assert sorted(anew) == ([("role0", "fetch"), ("role1", "fetch")] if spread else [("role0", "fetch")])
 
 
 def test_nobody_launches_before_all_are_prepared() -> None:

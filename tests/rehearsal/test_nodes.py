@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 
 from orchestrator.cli import main
+from orchestrator.on_host.processes import procs
 from orchestrator.rehearsal.box import Box
 from orchestrator.rehearsal.boxes import Boxes
+from tests.waiting import PATIENCE_SECONDS, eventually, running
 
 SMALL = ("--set", "parallel.tensor=2", "--set", "figures.weights_bytes=147000000000")
 """A quarter of the model on a quarter of the cards: more ranks show nothing else."""
@@ -78,3 +82,48 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
         assert two.journal(number)[-2:] == ["stop", "revert"]
         for name in ("config.json", "hf_quant_config.json"):
             assert (box.checkpoint / name).read_bytes() == (two.boxes.head.repository / name).read_bytes()
+
+
+def living(box: Box, title: str) -> list[procs.Process]:
+    """The processes of this host whose titles begin so."""
+    mark = f"HOME={box.home}".encode()
+    return [
+        process
+        for pid, process in procs.processes().items()
+        if process.alive
+        and procs.read_bytes(f"/proc/{pid}/comm").startswith(title.encode())
+        and mark in procs.read_bytes(f"/proc/{pid}/environ").split(b"\0")
+    ]
+
+
+def kill(box: Box, title: str) -> None:
+    for process in living(box, title):
+        procs.send(process, signal.SIGKILL)
+    eventually(lambda: not living(box, title))
+
+
+def test_an_interrupt_leaves_both_and_the_death_of_one_has_all_started_anew(two: Two) -> None:
+    head, worker = two.boxes.boxes
+    launched = [box.state / "launches" / "1" / "process.json" for box in (head, worker)]
+    head.server.environment["STAND_IN_PACE"] = "0.3"
+    with running(two.boxes.command("up", *SMALL), stdout=subprocess.DEVNULL) as first:
+        eventually(lambda: all(record.exists() for record in launched))
+        first.send_signal(signal.SIGINT)
+        assert first.wait(PATIENCE_SECONDS) == 130
+    head.server.environment["STAND_IN_PACE"] = "0.01"
+    two.deploy("up")
+    assert [two.journal(number)[-2:] for number in (0, 1)] == [["launch", "outcome healthy"]] * 2
+
+    kill(worker, "VLLM::Worker")  # /health of the head stays well until somebody asks for a completion
+    two.deploy("up")
+    again = ["outcome failed", "stop", "launch", "outcome healthy"]
+    assert [two.journal(number)[-4:] for number in (0, 1)] == [again] * 2
+
+    old = living(worker, "VLLM::Worker")
+    kill(head, "python3")  # its ranks and those of the worker live on, and never meet new ones
+    assert living(head, "VLLM::EngineCor") and living(head, "VLLM::Worker")
+    two.deploy("up")
+    assert two.journal(0)[-4:] == again
+    assert two.journal(1)[-3:] == again[1:]
+    assert not {process.pid for process in old} & {each.pid for each in living(worker, "VLLM::Worker")}
+    assert [two.journal(number).count("launch") for number in (0, 1)] == [3, 3]
