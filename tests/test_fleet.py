@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from tests.deployments import Case
 from tests.hub import Hub
 from tests.ports import free_port
 from tests.sshd import Settings, Sshd
+from tests.streaming import Clients
 
 
 @pytest.fixture
@@ -30,41 +31,50 @@ def case(tmp_path: Path, repositories: Path, start_sshd: Callable[[Settings], Ss
         case.deploy("fleet", "stop", "PLAYBOOK")
 
 
-def asked(port: int, **more: object) -> str:
-    body = json.dumps({"model": "tiny", "prompt": "2+2=", "max_tokens": 8, **more}).encode()
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/completions", body, {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return str(answer.read().decode())
+def state_of(case: Case) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(case.deploy("fleet", "status", "PLAYBOOK", "--json").out)
+    return value
 
 
-def test_two_serve_as_one_and_one_is_ended(case: Case) -> None:
+def test_two_serve_as_one_are_changed_one_by_one_and_end(case: Case) -> None:
     port = int(str(case.content["port"]))
     left = case.deploy("fleet", "PLAYBOOK", "--replicas", "2", "--yes", "--json")
     assert left.code == 0, left.out + left.err
     (result,) = [event for event in left.of("result") if "replicas" in event]
     assert (result["ready"], result["urls"]) == (2, [f"http://127.0.0.1:{port}/v1"])
     assert {event.get("instance") for event in left.events} >= {"small-1", "small-2", "small-router"}
-    assert asked(port, stream=True).rstrip().endswith("data: [DONE]")
-
-    state = json.loads(case.deploy("fleet", "status", "PLAYBOOK", "--json").out)
-    assert (state["state"], state["ready"]) == ("healthy", 2)
-    assert [(each["state"], each["admitted"], each["requests"]) for each in state["replicas"]] == [
-        ("healthy", True, 0)
-    ] * 2
     table = case.deploy("fleet", "status", "PLAYBOOK").out
-    print(table)
     assert table.splitlines()[0] == "small: healthy, 2 of 2 replicas ready"
 
-    again = case.deploy("fleet", "PLAYBOOK", "--replicas", "1", "--yes")
-    assert again.code == 0, again.out + again.err
-    print(again.out, again.err)
-    state = json.loads(case.deploy("fleet", "status", "PLAYBOOK", "--json").out)
+    with Clients(port, streams=2, plain=1, rest=0.2) as clients:
+        clients.until(5)
+        left = case.deploy("fleet", "restart", "PLAYBOOK", "--set", "context=128", "--json")
+        assert left.code == 0, left.out + left.err
+        begun = [event["instance"] for event in left.of("step") if event["step"].startswith("launch")]
+        assert begun == sorted(begun) == ["small-1", "small-1", "small-2", "small-2"]
+
+        # a change that no replica takes: the first is as it was, the second was never touched
+        broken = case.deploy("fleet", "restart", "PLAYBOOK", "--env", "STAND_IN_FAULT=unknown")
+        assert broken.code == 7, broken.out + broken.err
+        assert "small-1 is back as it was (launch 5, the same as 3)" in " ".join(broken.err.split())
+        state = state_of(case)
+        assert [(each["launch"], each["context"]) for each in state["replicas"]] == [(5, 128), (2, 128)]
+        assert (state["state"], [each["admitted"] for each in state["replicas"]]) == ("healthy", [True, True])
+
+        too_few = case.deploy("fleet", "restart", "PLAYBOOK", "--min-ready", "2")
+        assert "[min_ready, exit 4]" in too_few.err
+        clients.until(5)
+    assert clients.asked.lost == []
+    assert clients.asked.whole > 20
+
+    fewer = case.deploy("fleet", "PLAYBOOK", "--replicas", "1", "--yes")
+    assert fewer.code == 0, fewer.out + fewer.err
+    state = state_of(case)
     assert [each["state"] for each in state["replicas"]] == ["healthy", "stopped"]
     assert list(state["router"]["workers"]) == [state["replicas"][0]["url"]]
-    assert '"text": " 4"' in asked(port)
+    logs = case.deploy("fleet", "logs", "PLAYBOOK", "-n", "2").out.splitlines()
+    assert {line.partition(" |")[0].strip() for line in logs} == {"small-1", "small-2", "small-router"}
 
     assert case.deploy("fleet", "stop", "PLAYBOOK").code == 0
-    state = json.loads(case.deploy("fleet", "status", "PLAYBOOK", "--json").out)
+    state = state_of(case)
     assert (state["state"], state["router"]["state"]) == ("down", "dead")

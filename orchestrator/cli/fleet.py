@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli import values
 from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
 if TYPE_CHECKING:
@@ -138,6 +139,34 @@ def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool
         return show(opened, replica, router=router, follow=follow, lines=lines)
 
     return on_fleet(options, work, report_to=sys.stderr)
+
+
+@fleet.command(epilog="Example:  deploy fleet restart kimi-k2.5 --host gpu7 --host gpu8 --set context=65536")
+@shared_options
+@click.option(
+    "--min-ready", type=click.IntRange(0, 999), metavar="N",
+    help="how many others are to serve while one is out; by default all of them",
+)  # fmt: skip
+@click.option(
+    "--drain-timeout", type=values.Seconds(least=0.001), default=600.0, show_default=True, metavar="SECONDS",
+    help="how long one may take to answer what it has",
+)  # fmt: skip
+@repairing_options
+def restart(options: SharedOptions, min_ready: int | None, drain_timeout: float, **wishes: Any) -> int:
+    """Start every replica anew by the playbook as it is now, one by one, so that no request is lost.
+
+    Each is taken out of the router, has answered what it has, is stopped, started, proven by a completion and
+    put back before the next. One that does not come up with the change goes back to what it was, and it ends there.
+    """
+    from orchestrator.cli.on_fleet import on_fleet
+    from orchestrator.cli.session import by_the_host
+
+    def work(opened: OpenFleet) -> int:
+        from orchestrator.cli.fleet_run import FleetRun
+
+        return FleetRun(opened).restart(min_ready, drain_timeout)
+
+    return on_fleet(options, work, source=by_the_host, **wishes)
 
 
 @fleet.command(epilog="Example:  deploy fleet stop kimi-k2.5 --host gpu7 --host gpu8")

@@ -15,6 +15,7 @@ from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.session import (
     CONNECT_SECONDS,
     Sought,
+    Sourcing,
     by_the_host,
     know_passwords,
     launched_by,
@@ -123,9 +124,10 @@ class OpenFleet:
         connection.other_python = playbook.engine.interpreter
         if options.model_dir:
             playbook = playbook.in_folder(folder_of(options.model_dir, local=host == "local"))
-        asked = again(replace(options, name=name), host)
+        own = command_for(again(replace(options, name=name), host))
+        whole = self.asked("restart")  # alone it would be restarted while it has requests
         return Job(
-            connection, playbook.as_instance(name), report, self.wishes, command_for(asked), self.limits or Limits(),
+            connection, playbook.as_instance(name), report, self.wishes, lambda verb: whole if verb == "restart" else own(verb), self.limits or Limits(),
             lasting=False, published=self.sought.published, unread=self.sought.unread,
         )  # fmt: skip
 
@@ -149,13 +151,14 @@ def on_fleet(
     consents: tuple[str, ...] = (),
     yes: bool = False,
     report_to: TextIO | None = None,
+    source: Sourcing | None = None,
 ) -> int:
     """Carry `work` out on all hosts together; what happens is told as in `session.on_each_host`.
 
-    `limits` are those of verbs that plan a launch.
+    `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, unless another `source` is named.
     """
     know_passwords(options.hosts)
-    sought = (by_the_host if limits is None else launched_by)(options, consents)
+    sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
     _require_replicas(options, sought.playbook)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display

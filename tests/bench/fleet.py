@@ -1,0 +1,61 @@
+"""How many requests does a change of a whole fleet lose under load, and how long does it take?
+
+    python tests/bench/fleet.py [--replicas N] [--real PYTHON]
+
+Prints one line a figure: its name, the figure, the bar. Replicas are stand-ins on eight cards, or with --real the vLLM for
+CPUs of that interpreter; the router is the real one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from ground import Site, line, load, site
+
+from tests import routers
+from tests.streaming import Clients
+
+
+def spread(here: Site, replicas: int, *, real: bool) -> int:
+    """Have room for so many replicas on the host; gives the port of the service."""
+    content = json.loads(here.playbook.read_text())
+    content["parallel"] = {"tensor": 1 if real else max(1, 8 // replicas)}
+    content.pop("needs") if not real else None
+    if real:
+        content["environment"]["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
+    here.playbook.write_text(json.dumps(content))
+    return int(content["port"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--replicas", type=int, default=2)
+    parser.add_argument("--real", metavar="PYTHON")
+    options = parser.parse_args()
+    with site(options.real) as here:
+        routers.put(here.server.home)
+        port = spread(here, options.replicas, real=bool(options.real))
+        load()
+        try:
+            up = here.run("fleet", "up", f"--replicas={options.replicas}", "--yes")
+            with Clients(port) as clients:
+                clients.until(10)
+                changed = here.run("fleet", "restart", "--set=context=192")
+                clients.until(10)
+        finally:
+            with here.start("fleet", "stop") as process:
+                process.communicate()
+        asked = clients.asked
+        line(f"{options.replicas} replicas up", f"{up:.1f} s", "none")
+        line("all of them changed one by one", f"{changed:.1f} s", "none")
+        line(f"lost of {asked.whole + len(asked.lost)} requests meanwhile", str(len(asked.lost)), "0")
+        for reason in asked.lost[:5]:
+            print(f"  {reason}")
+        load()
+
+
+if __name__ == "__main__":
+    main()
