@@ -17,15 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.base.errors import DeployError
+from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.cli import complete
 from orchestrator.cli.hints import command_for
 from orchestrator.cli.options import FOLDER, SharedOptions
 
 if TYPE_CHECKING:
-    from orchestrator.rehearsal.box import Box
+    from orchestrator.loop.deployment import Deployment
+    from orchestrator.rehearsal.box import Box, Pace
+    from orchestrator.rehearsal.boxes import Boxes
 
 HOST = "rehearsal"
+MOST_NODES = 8
+"""Each of them has a process for each of its cards."""
 
 
 def list_faults(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -35,7 +39,8 @@ def list_faults(_: click.Context, __: click.Parameter, value: str | None) -> str
     from orchestrator.rehearsal import faults
 
     for name, fault in faults.load().items():
-        click.echo(f"{name:<20} exit {fault.exit}  {fault.title}")
+        with_nodes = " (--nodes)" if fault.where == "nodes" else ""
+        click.echo(f"{name:<20} exit {fault.exit}  {fault.title}{with_nodes}")
     raise click.exceptions.Exit(0)
 
 
@@ -45,6 +50,7 @@ Examples:
   deploy rehearse kimi-k2.5
   deploy rehearse kimi-k2.5 --fault shm-full
   deploy rehearse kimi-k2.5 --keep
+  deploy rehearse kimi-k2.5 --nodes 2 --fault rank-dies
 """
 )
 @click.argument("playbook", shell_complete=complete.playbooks)
@@ -54,6 +60,12 @@ Examples:
     metavar="NAME",
     callback=list_faults,
     help="rehearse another failure; `--fault list` shows them all",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(2, MOST_NODES),
+    metavar="N",
+    help="spread the model over N hosts in boxes, as --as-one does",
 )
 @click.option("--keep", is_flag=True, help="leave the host up until Ctrl-C, and say how to reach it")
 @click.option(
@@ -73,6 +85,7 @@ def rehearse(
     playbook: str,
     fast: bool,
     fault: str | None,
+    nodes: int | None,
     keep: bool,
     engine: str,
     engine_python: str | None,
@@ -87,21 +100,23 @@ def rehearse(
     gone afterwards.
     """
     from orchestrator.rehearsal.box import Box
+    from orchestrator.rehearsal.boxes import Boxes
 
     python = None
     if engine == "vllm" or engine_python:
+        if nodes:
+            raise UsageError("invalid_option", "--nodes is for the stand-in engine", verb="rehearse")
         python = engine_python or _real_engine(as_json)
+    pace: Pace = "fast" if fast else "default"
     began = time.monotonic()
     _forget_hub_variables()
     try:
         with _ended_by_signals():
-            box = Box(
-                playbook,
-                fault=fault,
-                pace="fast" if fast else "default",
-                engine_python=python,
-                folders=playbooks,
-            )
+            box: Box | Boxes
+            if nodes:
+                box = Boxes(playbook, nodes=nodes, fault=fault, pace=pace, folders=playbooks)
+            else:
+                box = Box(playbook, fault=fault, pace=pace, engine_python=python, folders=playbooks)
             with box:
                 _tell(as_json, "\n".join(introduction(box)), stand_ins=stand_ins(box), predict=False)
                 code = _bring_up(box, patches, as_json, keep)
@@ -113,13 +128,19 @@ def rehearse(
         click.echo("deploy: interrupted; the rehearsal's host and all that ran on it are gone", err=True)
         return 130
     seconds = time.monotonic() - began
-    text = f"rehearsed in {seconds:.1f}s; the host in the box and all that ran on it are gone"
+    gone = (
+        "the hosts in the boxes and all that ran on them"
+        if nodes
+        else "the host in the box and all that ran on it"
+    )
+    text = f"rehearsed in {seconds:.1f}s; {gone} are gone"
     _tell(as_json, text, seconds=round(seconds, 2), exit_code=code)
     return code
 
 
-def stand_ins(box: Box) -> dict[str, str]:
+def stand_ins(rehearsed: Box | Boxes) -> dict[str, str]:
     """Which parts of this rehearsal are not the real thing, and what is in their place."""
+    several, box = len(rehearsed.aliases), rehearsed.head
     shards = len(list(box.repository.glob("*.safetensors")))
     size = sum(file.stat().st_size for file in box.repository.iterdir()) / 1e6
     parts = {
@@ -133,19 +154,24 @@ def stand_ins(box: Box) -> dict[str, str]:
         parts["hub"] += "; a model of two layers"
         return parts
     parts["cards"] = f"{max(8, box.playbook.gpus)}x RTX PRO 6000, as nvidia-smi tells it"
+    if several > 1:
+        parts["host"] = f"{several} SSH servers in this process, one network; commands run as your user"
+        parts["cards"] += ", on each host"
     parts["engine"] = "a program that prints, fails and serves as vLLM 0.16.0 would; it computes nothing"
     return parts
 
 
-def introduction(box: Box) -> list[str]:
+def introduction(box: Box | Boxes) -> list[str]:
     """The first lines: what is not real here, and how it is run."""
     from orchestrator.rehearsal import faults
 
-    lines = [f"rehearsal of {box.playbook.name}, on a host in a box on this machine"]
+    several = len(box.aliases)
+    where = "a host in a box" if several == 1 else f"{several} hosts in boxes, as one,"
+    lines = [f"rehearsal of {box.head.playbook.name}, on {where} on this machine"]
     for name, text in stand_ins(box).items():
         lines += _labelled("stand-in", f"{name}: {text}")
     real = "deploy's own code over a real SSH connection; downloads, files, processes, /dev/shm, HTTP"
-    lines += _labelled("real", f"vLLM on this processor; {real}" if box.real_engine else real)
+    lines += _labelled("real", f"vLLM on this processor; {real}" if box.head.real_engine else real)
     lines += _labelled("run with", "--no-predict: the failure is met and repaired, not foreseen")
     if box.fault:
         fault = faults.load()[box.fault]
@@ -161,19 +187,17 @@ def _labelled(label: str, text: str) -> list[str]:
     return [f"{head if number == 0 else ' ' * len(head)}{line}" for number, line in enumerate(lines)]
 
 
-def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
+def _bring_up(box: Box | Boxes, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
     """`deploy up` as it is, on the host in the box."""
     from orchestrator.base.limits import Limits
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
-    from orchestrator.group.group import Group
-    from orchestrator.loop.deployment import Deployment
 
     options = SharedOptions(
-        playbook=box.playbook.name,
-        as_one=False,
-        hosts=(HOST,),
-        playbooks=(box.playbook_path.parent,),
+        playbook=box.head.playbook.name,
+        as_one=len(box.aliases) > 1,
+        hosts=box.aliases,
+        playbooks=(box.head.playbook_path.parent,),
         patches=patches,
         ssh_config=box.ssh_config,
         accept_host_keys=(),
@@ -188,28 +212,30 @@ def _bring_up(box: Box, patches: tuple[Path, ...], as_json: bool, keep: bool) ->
     )
 
     def work(deployment: Deployment) -> None:
-        Deployment(Group.of(replace(deployment.reading.job, lasting=keep))).up()
+        for reading in deployment.readings:
+            reading.job = replace(reading.job, lasting=keep)
+        deployment.up()
 
     try:
         limits = Limits(ready_seconds=box.ready_seconds)
-        return on_each_host(options, work, predict=False, limits=limits)
+        return on_each_host(options, work, predict=False, limits=limits, whole=True)
     except DeployError as error:
-        tell(error, as_json=as_json, host=HOST if as_json else "")
+        tell(error, as_json=as_json, host=box.head.alias if as_json and not options.as_one else "")
         return error.exit_code
 
 
-def _keep(box: Box, as_json: bool) -> None:
+def _keep(box: Box | Boxes, as_json: bool) -> None:
     """Leave the host up until the person has had enough."""
-    command = command_for(shlex.join([box.playbook.name, *box.reach()]))
+    command = command_for(shlex.join([box.head.playbook.name, *box.reach()]))
     commands = [
         command("status"),
         f"{command('logs')} -f",
         *(command(verb) for verb in ("diff", "revert", "restart")),
-        f"ssh -F {shlex.quote(box.ssh_config)} {box.alias} nvidia-smi topo -m",
+        f"ssh -F {shlex.quote(box.ssh_config)} {box.aliases[-1]} nvidia-smi topo -m",
     ]
     lines = [
         "",
-        "the host stays up until Ctrl-C; try from another terminal:",
+        f"the host{'s stay' if len(box.aliases) > 1 else ' stays'} up until Ctrl-C; try from another terminal:",
         *(f"  {line}" for line in commands),
     ]
     _tell(as_json, "\n".join(lines), commands=commands, ssh_config=box.ssh_config, reach=box.reach())

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orchestrator.rehearsal.box import Box
+    from orchestrator.rehearsal.boxes import Boxes
     from orchestrator.rehearsal.hub import Hub
 
-__all__ = ["Box", "Hub"]
+__all__ = ["Box", "Boxes", "Hub"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,6 +18,10 @@ def __getattr__(name: str) -> Any:
         from orchestrator.rehearsal.box import Box
 
         return Box
+    if name == "Boxes":
+        from orchestrator.rehearsal.boxes import Boxes
+
+        return Boxes
     if name == "Hub":
         from orchestrator.rehearsal.hub import Hub
 

@@ -70,6 +70,8 @@ class Box:
                 "unknown_fault",
                 f"there is no fault {fault!r}; known: {', '.join(known)}",
             )
+        if fault in faults.of_nodes():
+            raise UsageError("unknown_fault", f"{fault} is for several hosts: --nodes 2", fault=fault)
         if fault is not None and known[fault].where == "engine" and engine_python is not None:
             raise UsageError(
                 "unknown_fault",
@@ -147,6 +149,15 @@ class Box:
         return self.server.alias
 
     @property
+    def aliases(self) -> tuple[str, ...]:
+        return (self.alias,)
+
+    @property
+    def head(self) -> Box:
+        """The host that answers requests."""
+        return self
+
+    @property
     def ssh_config(self) -> str:
         return self.server.ssh_config
 
@@ -184,6 +195,11 @@ class Box:
             env=without_hub_variables(dict(os.environ)),
             check=False,
         )
+
+    def vanish(self) -> None:
+        """Be gone as a host without power is: its SSH server, and all that ran on it."""
+        self.server.close()
+        self._end_strays()
 
     # Building and taking down
 

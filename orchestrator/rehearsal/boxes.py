@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from orchestrator.rehearsal import ports
+from orchestrator.base.errors import UsageError
+from orchestrator.rehearsal import faults, node_faults, ports
 from orchestrator.rehearsal.box import Box, Pace, without_hub_variables
 from orchestrator.rehearsal.ssh_server import ALIAS
 
@@ -18,7 +19,8 @@ from orchestrator.rehearsal.ssh_server import ALIAS
 class Boxes:
     """Hosts in boxes, the first of them the head, with one Hub and one playbook; use it with `with`.
 
-    They share this machine's network, so that the ranks meet on it. Raises what `Box` does.
+    They share this machine's network, so that the ranks meet on it. `fault` names a failure of nodes of `faults.yaml`. Raises
+    what `Box` does.
     """
 
     def __init__(
@@ -26,9 +28,15 @@ class Boxes:
         playbook: str | Path = "kimi-k2.5",
         *,
         nodes: int = 2,
+        fault: str | None = None,
         pace: Pace = "default",
         folders: Sequence[Path] = (),
     ) -> None:
+        if fault is not None and fault not in (known := faults.of_nodes()):
+            raise UsageError(
+                "unknown_fault", f"there is no fault {fault!r} of several hosts; known: {', '.join(known)}"
+            )
+        self.fault = fault
         self.closing = contextlib.ExitStack()
         """What is undone when the boxes close, last first."""
         self._playbook = playbook
@@ -50,7 +58,9 @@ class Boxes:
                     beside=self.boxes[0] if self.boxes else None,
                 )
                 self.boxes = (*self.boxes, self.closing.enter_context(box))
-            self.ssh_config.write_text("".join(Path(box.ssh_config).read_text() for box in self.boxes))
+            Path(self.ssh_config).write_text("".join(Path(box.ssh_config).read_text() for box in self.boxes))
+            if self.fault is not None:
+                node_faults.arrange(self.boxes[-1], self.fault)
             self.closing = self.closing.pop_all()
         return self
 
@@ -64,15 +74,25 @@ class Boxes:
         return self.boxes[0]
 
     @property
-    def ssh_config(self) -> Path:
+    def aliases(self) -> tuple[str, ...]:
+        return tuple(box.alias for box in self.boxes)
+
+    @property
+    def ssh_config(self) -> str:
         """That of all of them."""
-        return self.head.folder / "ssh" / "all"
+        return str(self.head.folder / "ssh" / "all")
+
+    @property
+    def ready_seconds(self) -> float | None:
+        """How long a launch may take where the fault says so."""
+        limits = faults.load()[self.fault].ready_seconds if self.fault else None
+        return limits[self._pace == "fast"] if limits else None
 
     def reach(self) -> list[str]:
         """The options that lead any `deploy` command to these hosts and their playbook."""
         hosts = [word for box in self.boxes for word in ("--host", box.alias)]
         playbooks = str(self.head.playbook_path.parent)
-        return [*hosts, "--as-one", "-F", str(self.ssh_config), "--playbooks", playbooks]
+        return [*hosts, "--as-one", "-F", self.ssh_config, "--playbooks", playbooks]
 
     def command(self, verb: str, *options: str) -> list[str]:
         """The command line `deploy VERB PLAYBOOK --host rehearsal-1 --host rehearsal-2 --as-one ... OPTIONS`."""

@@ -46,7 +46,7 @@ class Fault(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    where: Literal["engine", "hub", "host"]
+    where: Literal["engine", "hub", "host", "nodes"]
     exit: int
     """The exit code of `deploy` that it leads to."""
     title: str
@@ -60,6 +60,11 @@ def load() -> Mapping[str, Fault]:
     from ruamel.yaml import YAML
 
     return {name: Fault.model_validate(value) for name, value in YAML(typ="safe").load(PATH).items()}
+
+
+def of_nodes() -> tuple[str, ...]:
+    """Those that several hosts are needed for."""
+    return tuple(name for name, fault in load().items() if fault.where == "nodes")
 
 
 def arrange(box: Rehearsed, name: str) -> None:

@@ -67,6 +67,10 @@ class SshServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Take no more connections and end those that are there."""
         self._closing.set()
         with contextlib.suppress(OSError):  # wakes `accept`
             socket.create_connection(("127.0.0.1", self.port), timeout=1.0).close()

@@ -184,7 +184,7 @@ SLOW = ("gpu-taken", "oom-killed", "first-request")
     [
         pytest.param(name, marks=pytest.mark.thorough if name in SLOW else ())
         for name, fault in faults.load().items()
-        if fault.exit
+        if fault.exit and fault.where != "nodes"
     ],
 )
 def test_every_fault_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
@@ -234,9 +234,33 @@ def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(faults.load())
 
 
-def test_an_unknown_fault_is_a_wrong_command(rehearse: Rehearse) -> None:
-    done = rehearse("--fault", "nonsense")
+@pytest.mark.parametrize(
+    "options",
+    [["--fault", "nonsense"], ["--fault", "rank-dies"], ["--nodes", "2", "--fault", "shm-full"]],
+    ids=["nobody's", "of several hosts", "of one host"],
+)
+def test_an_unknown_fault_is_a_wrong_command(rehearse: Rehearse, options: list[str]) -> None:
+    done = rehearse(*options)
     assert (done.code, done.error["code"]) == (2, "unknown_fault")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "firewall-dropped" else pytest.mark.thorough)
+        for name in faults.of_nodes()
+    ],
+)
+def test_every_fault_of_several_hosts_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
+    done = rehearse("--nodes", "2", "--fault", name)
+    fault = faults.load()[name]
+    assert done.code == fault.exit, done.events[-3:]
+    assert fault.title in " ".join(done.events[0]["text"].split())
+    assert {"rehearsal-1", "rehearsal-2"} == {event["host"] for event in done.of("plan")}
+    if name == "rank-dies":
+        assert done.error["message"].startswith("worker 1 on rehearsal-2: ")
+    if name == "host-lost":
+        assert "rehearsal-2" in done.error["message"]
 
 
 def test_the_story_on_a_host_that_is_kept_until_it_is_interrupted(environment: dict[str, str]) -> None:

@@ -146,7 +146,7 @@ class Worker:
 
     def _fail_early(self) -> None:
         fault, rank = self._settings.fault, self._rank
-        if fault == "unknown":
+        if fault in ("unknown", "rank-dies"):
             self._fail(frames.NOBODY_KNOWS, f"LedgerTornError: page {rank} of the ledger is torn")
         if fault == "gpu-taken":
             self._let_the_other_in()
@@ -185,6 +185,8 @@ class Worker:
         began = time.monotonic()
         if self._local == 0:
             self._read_shards()
+            if settings.fault == "host-lost":
+                time.sleep(FOREVER)
             seconds = time.monotonic() - began
             say(self._name, "INFO", "default_loader.py:293", f"Loading weights took {seconds:.2f} seconds")
         self._hold_card(WEIGHTS_GIB + 1.2)
