@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Literal
 
 from orchestrator.base.amounts import duration, fewest
-from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused, UsageError
+from orchestrator.base.errors import BudgetSpent, DeployError, HostError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.job import Job
@@ -33,6 +33,9 @@ from orchestrator.survey.journal import usual_seconds
 EXIT_SECONDS = 20.0
 """How long an engine whose first completion failed may take to end by itself."""
 HEALTH_INTERVAL_SECONDS = 0.25
+PEER_SECONDS, QUIET_SECONDS = 6.0, 1.5
+"""How long one is listened to, at most and without another line, after another host of its group has failed: seen with vLLM
+0.32, ranks say within a second that a peer is gone."""
 
 
 class Attempt:
@@ -112,6 +115,21 @@ class Attempt:
         """Make sure for so long that one which answered lives on (None), while others are waited for."""
         seen = self._watch.until_exit(seconds)
         return None if seen.state == "late" else self._failure(FollowingEnd(seen))
+
+    def overheard(self) -> Failure | None:
+        """How it stands now that another host of its group has failed, once it has said what it has to say of that: its log may
+        be the one with the cause. None where its host is not reached."""
+        self._shown.step = None  # which was told to have ended
+        try:
+            seen = self._watch.until_quiet(PEER_SECONDS, QUIET_SECONDS)
+            if seen.state == "exited":
+                return self._failure(FollowingEnd(seen))
+            diagnosis = self._diagnosis(FollowingEnd(Seen("lingering")))
+            if diagnosis.verdict in ("fault", "unknown_fault"):
+                return self._failure(FollowingEnd(Seen("lingering")))
+        except HostError:
+            return None
+        return Failure(self._under_way.launch, seen, diagnosis, overheard=True)
 
     def vouched(self) -> None:
         """A completion came out of another host's launch for which this one computes."""
@@ -259,6 +277,7 @@ class Attempt:
             asked=end.asked,
             known=judged.known,
             from_outside=judged.from_outside,
+            arrived=self._watch.arrived(diagnosis.root_cause.line) if diagnosis.root_cause else None,
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None

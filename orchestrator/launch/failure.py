@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.base.errors import BudgetSpent, DeployError, LaunchFailed, UnknownFailure
@@ -34,6 +34,10 @@ class Failure:
     """What the host knows about the end beside the log, in words."""
     from_outside: bool = False
     """Whether it was killed, nobody knows by whom, and nothing else explains the end."""
+    arrived: float | None = field(default=None, compare=False)
+    """When the line of its root cause came here, by this machine's clock (`time.monotonic`)."""
+    overheard: bool = False
+    """Whether only another host of its group failed, and this is how it stood then."""
 
     @property
     def cause(self) -> str:

@@ -6,6 +6,7 @@ import queue
 import tempfile
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,6 +67,9 @@ class Watch:
         self._read_again = Path(self._spool.name).open("rb")  # noqa: SIM115 (likewise; at a place of its own)
         self._taking = threading.Lock()
         self._received = 0
+        self._lines = 0
+        self._arrivals: list[tuple[int, float]] = []
+        """How many lines of the log were whole, and when."""
         self._last = b""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._states = Answers(host, request)
@@ -98,6 +102,29 @@ class Watch:
     def until_exit(self, seconds: float) -> Seen:
         """Follow until the engine has ended or the time is over, whatever its health says."""
         return self._follow(seconds, stop_when_ready=False)
+
+    def until_quiet(self, seconds: float, quiet: float) -> Seen:
+        """Follow until the engine has ended, its log has not grown for `quiet` seconds, or the time is over."""
+        started = grown = time.monotonic()
+        while time.monotonic() < min(started + seconds, grown + quiet):
+            try:
+                kind, value = self._arrived.get(timeout=min(quiet, LOOK_SECONDS))
+            except queue.Empty:
+                continue
+            if kind == "lost":
+                raise value
+            if kind == "log":
+                grown = time.monotonic()
+            elif isinstance(value, Exited):
+                self._drain(value.log_bytes)
+                return Seen("exited", exit_code=value.exited)
+        return Seen("late")
+
+    def arrived(self, number: int) -> float | None:
+        """When the line of that number (1-based) came, by this machine's clock; None where it is not whole yet."""
+        with self._taking:
+            later = bisect_left(self._arrivals, (number, 0.0))
+            return self._arrivals[later][1] if later < len(self._arrivals) else None
 
     def log_lines(self) -> Iterator[bytes]:
         """Every line of the log so far."""
@@ -151,6 +178,9 @@ class Watch:
                 self._spool.write(chunk)
                 self._on_log(chunk)
                 self._received, self._last = self._received + len(chunk), chunk[-1:]
+                if lines := chunk.count(b"\n"):
+                    self._lines += lines
+                    self._arrivals.append((self._lines, time.monotonic()))
             yield self._received
 
     def _pump(self, kind: str, source: Iterator[Any]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Literal
 
+from orchestrator.base.errors import Halted
 from orchestrator.launch.failure import Failure
 from orchestrator.loop.barriers import Stride, alone
 from orchestrator.loop.consents import Consents
@@ -41,16 +42,24 @@ class Acting:
             course = self.reading.course(course.goal, end)
 
     def do(self, steps: Sequence[Step], stride: Stride | None = None) -> Failure | Onward | None:
-        """Do these steps; ends with the first that fails or leaves what follows to be planned anew."""
+        """Do these steps; ends with the first that fails or leaves what follows to be planned anew.
+
+        Where another host of the group fails meanwhile, with what the launch that is followed here says of that.
+        """
         stride = stride or alone()
         stride.begin()
         with ExitStack() as until_end:
             work = Work(self.reading.job, self._require, until_end, stride.proceed)
-            for step in steps:
-                end = self._wait(step, work, stride) or step.do(work)
-                self.reading.context = work.context
-                if end is not None:
-                    return end
+            try:
+                for step in steps:
+                    end = self._wait(step, work, stride) or step.do(work)
+                    self.reading.context = work.context
+                    if end is not None:
+                        return end
+            except Halted:
+                if stride.fallen and (overheard := work.overheard()) is not None:
+                    return overheard
+                raise
         return None
 
     def _wait(self, step: Step, work: Work, stride: Stride) -> Failure | Onward | None:

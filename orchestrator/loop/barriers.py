@@ -19,6 +19,8 @@ class Barriers:
         self._at: list[float] = [0] * hosts
         self._changed = threading.Condition()
         self._halted = False
+        self.fallen = False
+        """Whether they go on no further since the launch of one of them has failed."""
         self.strides = tuple(Stride(self, number) for number in range(hosts))
 
     def halt(self) -> None:
@@ -26,6 +28,11 @@ class Barriers:
         with self._changed:
             self._halted = True
             self._changed.notify_all()
+
+    def fall(self) -> None:
+        """Let nobody go on: a launch has failed."""
+        self.fallen = True
+        self.halt()
 
     def proceed(self) -> None:
         """Raise Halted where the group does not go on."""
@@ -52,6 +59,11 @@ class Stride:
         self._barriers = barriers
         self._number = number
         self.proceed = barriers.proceed
+
+    @property
+    def fallen(self) -> bool:
+        """Whether the group goes on no further since the launch of another host has failed."""
+        return self._barriers.fallen
 
     def begin(self) -> None:
         """At the beginning of a list: whatever was reached before is not what the others wait for."""

@@ -175,6 +175,7 @@ class Repair:
             known=len(job.wishes.patches),
             bundle=failure.bundle,
             host=host,
+            hosts=fall.hosts,
         )
         diff = decision.change.diff if decision.change else None
         job.report.emit(

@@ -12,6 +12,7 @@ from orchestrator.base.errors import DeployError, Halted
 from orchestrator.launch.failure import Failure
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.barriers import Barriers, Stride
+from orchestrator.loop.falling import whose
 from orchestrator.loop.side_by_side import side_by_side
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
@@ -26,10 +27,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Fall:
-    """The failure for which a group fell, and the host of it."""
+    """The failure for which a group fell, the host of it, and what each host has to do with it, in sentences."""
 
     acting: Acting
     failure: Failure
+    hosts: tuple[str, ...] = ()
 
 
 class Together:
@@ -78,7 +80,9 @@ class Together:
                     end = work(acting, course, stride)
             except Halted:
                 return None
-            if isinstance(end, Failure) or end == "fetch":
+            if isinstance(end, Failure):
+                barriers.fall()
+            elif end == "fetch":
                 barriers.halt()
             stride.end()
             return end
@@ -88,13 +92,16 @@ class Together:
             for acting, course, stride in zip(self.hosts, courses, barriers.strides, strict=True)
         ]
         ends = side_by_side(calls, barriers.halt)
-        falls = [
-            Fall(acting, end)
-            for acting, end in zip(self.hosts, ends, strict=True)
-            if isinstance(end, Failure)
+        failed = [
+            (acting, end) for acting, end in zip(self.hosts, ends, strict=True) if isinstance(end, Failure)
         ]
-        if falls:
-            return min(falls, key=lambda fall: fall.failure.seen.at)
+        if failed:
+            jobs = [acting.reading.job for acting, _ in failed]
+            grammar = jobs[0].playbook.kind.log
+            number, words = whose(
+                [job.host.name for job in jobs], [failure for _, failure in failed], grammar
+            )
+            return Fall(*failed[number], words)
         return tuple(end for end in ends if not isinstance(end, Failure))
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 
 from orchestrator.diagnosis.across import JointDiagnosis
@@ -12,22 +13,28 @@ LONGEST_WORDS = 160
 """Characters of what a host said that are shown: it only followed."""
 _SOURCE = re.compile(r"\[/\S{1,200}\.(?:cc|cpp|h|hpp|cu):\d{1,6}\] ")
 """Where in its own source a library says it."""
+_VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 PORTS = "any port of net.ipv4.ip_local_port_range, dialled from both sides"
 
 
 def hosts_text(hosts: Sequence[str], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis) -> list[str]:
-    """On which of the hosts the cause is, and what each of the others has to do with it, a sentence each."""
+    """On which of the hosts the cause is, and what the others have to do with it, a sentence for all
+    of whom the same is to be said."""
     if joint.apart:
         return [_apart(hosts, diagnoses)]
     cause = hosts[joint.cause]
     begins = f"{cause}, by {len(hosts)} logs read together" if _failed(joint) else f"{cause} tells most"
+    alike: dict[str, list[str]] = defaultdict(list)
+    words: dict[str, str] = {}
+    for host, diagnosis, part in zip(hosts, diagnoses, joint.parts, strict=True):
+        if part != "cause":
+            sentence = _sentence(diagnosis, part, untold=joint.untold)
+            key = _VARYING.sub("#", sentence)
+            alike[key].append(host)
+            words.setdefault(key, sentence)
     return [
         f"{begins}; it only says that another host is gone, and no log tells why" if joint.untold else begins,
-        *(
-            f"{host} {_sentence(diagnosis, part, untold=joint.untold)}"
-            for host, diagnosis, part in zip(hosts, diagnoses, joint.parts, strict=True)
-            if part != "cause"
-        ),
+        *(f"{', '.join(others)}: {words[key]}" for key, others in alike.items()),
     ]
 
 

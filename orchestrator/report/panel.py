@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.diagnosis.own_words import by_a_compiler
@@ -31,17 +31,20 @@ def finding(
     known: int,
     bundle: str | None = None,
     host: str = "",
+    hosts: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A failure in words, for the panel and for programs: cause, where, host, why, would_tell, remedy, cost, ruled_out,
+    """A failure in words, for the panel and for programs: cause, where, host, hosts, why, would_tell, remedy, cost, ruled_out,
     bundle.
 
-    `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log; a word that does not apply is "".
+    `log_name` is what the log is called, `known` how many patches were asked, `host` what the host knows beside the log, `hosts` what each of
+    a group has to do with it, in sentences; a word that does not apply is "".
     """
     root = diagnosis.root_cause
-    words = {
+    words: dict[str, Any] = {
         "cause": "",
         "where": "",
         "host": host if not (root and root.text == host) else "",
+        "hosts": list(hosts),
         "why": "",
         "would_tell": "",
         "remedy": "",
@@ -97,7 +100,10 @@ def panel_lines(words: Mapping[str, Any], diff: str) -> list[StyledLine]:
     lines: list[StyledLine] = [[]]
     if cause := words["cause"]:
         lines += _row("root cause", condensed(cause), "bad") + _right(words["where"])
-    lines += _row("host", words.get("host", "")) + _row("why", words["why"])
+    lines += _row("host", words.get("host", ""))
+    for number, sentence in enumerate(words.get("hosts", ())):
+        lines += _row("" if number else "hosts", sentence)
+    lines += _row("why", words["why"])
     lines += _row("would tell", words.get("would_tell", "")) + _row("remedy", words["remedy"], "strong")
     lines += [[(" " * (INDENT + HEAD), ""), span] for span in _diff_lines(diff)]
     for head in ("cost", "ruled out", "bundle"):

@@ -80,6 +80,10 @@ class Work:
         attempt = Attempt(self.job, plan, launch, past=past, proceed=self.proceed)
         self._attempt = self._until_end.enter_context(attempt)
 
+    def overheard(self) -> Failure | None:
+        """What the launch that is followed, if one is, says now that another host of the group has failed."""
+        return self._attempt.overheard() if self._attempt is not None else None
+
     @property
     def attempt(self) -> Attempt:
         """The launch that is followed: an earlier step of the list began it."""

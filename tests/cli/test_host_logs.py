@@ -56,7 +56,7 @@ def test_the_cause_is_told_with_its_host_and_what_the_other_said() -> None:
     for part in (
         "exceeds dimension size (256)",
         "host beta, by 2 logs read together",
-        "host alpha only follows: RuntimeError: Connection closed by peer",
+        "host alpha: only follows: RuntimeError: Connection closed by peer",
         "weights-shape-mismatch",
     ):
         assert part in words

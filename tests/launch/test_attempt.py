@@ -113,6 +113,7 @@ def quickly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(vigil, "PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(attempt, "LINGER_SECONDS", 0.01)
     monkeypatch.setattr(attempt, "EXIT_SECONDS", 0.01)
+    monkeypatch.setattr(attempt, "QUIET_SECONDS", 0.05)
     monkeypatch.setattr(attempt, "time", Clock())
 
 
@@ -318,3 +319,26 @@ def test_its_log_knows_better_than_its_server_how_many_tokens_fitted() -> None:
         assert launch.prove() is None
     assert launch.context == 46096
     assert host.recorded[0]["context"] == 46096
+
+
+def test_when_another_of_its_group_has_failed_its_own_failure_is_on_record_though_it_lives_on() -> None:
+    host = Serving()
+    with following(host) as launch:
+        host.log.put(MISMATCH)
+        eventually(lambda: [*launch._watch.log_lines()])
+        failure = launch.overheard()
+    assert failure is not None
+    assert (failure.seen.state, failure.overheard) == ("lingering", False)
+    assert failure.cause.startswith("LedgerTornError")
+    assert failure.arrived is not None
+    assert [(record["action"], record["result"]) for record in host.recorded] == [("outcome", "failed")]
+
+
+def test_one_that_only_waits_when_another_of_its_group_has_failed_has_not_failed() -> None:
+    host = Serving()
+    with following(host) as launch:
+        host.log.put(b"(Worker pid=7) INFO 02-20 21:35:07 [x.py:1] Starting to load model m...\n")
+        failure = launch.overheard()
+    assert failure is not None
+    assert failure.overheard
+    assert host.recorded == []

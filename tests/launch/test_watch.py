@@ -12,6 +12,7 @@ from orchestrator.base.errors import Halted
 from orchestrator.launch.watch import GivenUp, Seen, Watch
 from orchestrator.programs.watch import FollowLaunch
 from tests.launch.following import Following
+from tests.waiting import eventually
 
 SECONDS = 10.0
 
@@ -96,3 +97,27 @@ def test_an_error_while_the_log_is_told_reaches_who_follows() -> None:
         one.log.put(b"line\n")
         with pytest.raises(BrokenPipeError):
             watch.until_ready(SECONDS)
+
+
+def test_one_whose_group_has_failed_is_listened_to_until_it_is_quiet() -> None:
+    def proceed() -> None:
+        raise Halted
+
+    one = Followed()
+    with one.watch(proceed=proceed) as watch:
+        one.log.put(b"a peer is gone\n")
+        assert watch.until_quiet(SECONDS, 0.05) == Seen("late")
+        assert one.text == b"a peer is gone\n"
+        one.states.put({"exited": 1, "log_bytes": 15, "members": []})
+        assert watch.until_quiet(SECONDS, SECONDS) == Seen("exited", exit_code=1)
+
+
+def test_when_a_line_came_is_known_once_it_is_whole() -> None:
+    one = Followed()
+    with one.watch() as watch:
+        one.log.put(b"first\nsec")
+        assert one.arrived.wait(SECONDS)
+        first = eventually(lambda: watch.arrived(1))
+        assert watch.arrived(2) is None
+        one.log.put(b"ond\n")
+        assert eventually(lambda: watch.arrived(2)) >= first

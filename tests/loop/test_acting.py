@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
 
-from orchestrator.base.errors import PreflightRefused
+from orchestrator.base.errors import Halted, PreflightRefused
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
 from orchestrator.launch.watch import Seen
 from orchestrator.loop.acting import Acting
+from orchestrator.loop.barriers import Barriers
 from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import make_plan
@@ -97,3 +99,39 @@ def test_what_is_planned_on_the_way_may_be_refused() -> None:
     with pytest.raises(PreflightRefused, match="x"):
         carry_out(Planned(job(), refused), steps(Named(done, "a", "fetch")))
     assert done == ["a"]
+
+
+class Overheard:
+    """A launch that says something when another of its group has failed."""
+
+    def overheard(self) -> Failure:
+        return FAILED
+
+
+@dataclass(frozen=True)
+class Following(Step):
+    """Follows a launch, or none, until its group goes on no further."""
+
+    name = "following"
+    ends: Callable[[], None]
+    launch: Overheard | None
+
+    @property
+    def effects(self) -> Effects:
+        return Effects(())
+
+    def do(self, work: Work) -> None:
+        work._attempt = self.launch  # type: ignore[assignment]
+        self.ends()
+        work.proceed()
+
+
+def test_a_list_that_goes_on_no_further_ends_with_what_its_launch_says_of_a_failure_elsewhere() -> None:
+    acting = Acting(Reading(job()), Consents(), lambda: None)
+    barriers = Barriers(2)
+    assert acting.do([Following(barriers.fall, Overheard())], barriers.strides[0]) is FAILED
+    with pytest.raises(Halted):
+        acting.do([Following(barriers.fall, None)], barriers.strides[0])
+    interrupted = Barriers(2)
+    with pytest.raises(Halted):
+        acting.do([Following(interrupted.halt, Overheard())], interrupted.strides[0])

@@ -20,7 +20,7 @@ def sentences(*diagnoses: Diagnosis) -> list[str]:
 def test_the_cause_is_on_a_host_and_the_other_waits() -> None:
     assert sentences(WHY, quiet(meeting=WAITS)) == [
         "gpu-a, by 2 logs read together",
-        "gpu-b waits for the others where the ranks meet (10.0.0.1:29501)",
+        "gpu-b: waits for the others where the ranks meet (10.0.0.1:29501)",
     ]
 
 
@@ -30,7 +30,7 @@ def test_where_no_log_tells_why_it_is_said_where_to_look() -> None:
         first
         == "gpu-b, by 2 logs read together; it only says that another host is gone, and no log tells why"
     )
-    assert second.startswith("gpu-a ends without a word of a failure")
+    assert second.startswith("gpu-a: ends without a word of a failure")
 
 
 def test_of_hosts_that_do_not_reach_each_other_it_is_said_where_each_was_to_meet() -> None:

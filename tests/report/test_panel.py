@@ -125,3 +125,17 @@ def test_a_cause_that_is_only_likely_is_called_so_with_what_would_tell() -> None
     words = finding(diagnosis, Decision(None, "a guess"), launch=1, log_name="vllm.log", known=1)
     assert (words["why"], words["would_tell"]) == ("likely: It broke", "df -h")
     assert "would tell  df -h" in panel_text(words, "")
+
+
+def test_of_a_group_the_panel_says_on_which_host_and_what_the_others_said() -> None:
+    sentences = ["gpu-b, by 2 logs read together", "gpu-a: waits for the others where the ranks meet"]
+    words = finding(
+        Diagnosis(verdict="unknown_fault"),
+        Decision(None, ""),
+        launch=1,
+        log_name="vllm.log",
+        known=1,
+        hosts=sentences,
+    )
+    text = panel_text(words, "")
+    assert "      hosts       gpu-b, by 2 logs read together\n                  gpu-a: waits for" in text
