@@ -29,6 +29,10 @@ _LITTLE = re.compile(
     r"|fail\w{0,3} to initiali|could not be initiali|initiali[sz]ation failed|exit(?:ed with)? (?:code|status)|non-zero (?:exit )?status))",
 )
 """What an exception may say without a cause."""
+_BARE = re.compile(r"[\w.]{1,160}:?\s{0,8}")
+"""An exception of which only its name is told."""
+_LOOKED_FOR = re.compile(r"(?:[\w.]{1,120}\.)?KeyError: \S{1,200}")
+"""One that tells what was looked for, and not where."""
 _STATUS = re.compile(r"^(?:[\w.]{0,200}\.)?CalledProcessError: ")
 
 _MAIN = ("<module>", "_run_module_as_main")
@@ -63,11 +67,21 @@ class Raised:
     """Whether the next of the chain was raised `from` this one, rather than while handling it."""
     role: IncidentRole = "initiating"
     """What its text says by itself."""
+    statement: str = ""
+    """The line of source that raised it, as far as the traceback shows it."""
 
     @property
     def of_a_program(self) -> bool:
         """Whether it only tells with which status another program ended."""
         return _STATUS.match(self.text) is not None
+
+    @property
+    def words(self) -> str:
+        """Its text; where that is a name alone the statement says what failed."""
+        if self.statement and _LOOKED_FOR.fullmatch(self.text):
+            return f"{self.text} in {self.statement}"
+        bare = self.statement and _BARE.fullmatch(self.text)
+        return f"{self.text.rstrip(': ')}: {self.statement}" if bare else self.text
 
     @property
     def gives_no_reason(self) -> bool:

@@ -37,7 +37,17 @@ _OTHER_TALK = re.compile(
 )
 _FRAMES_KEPT = 60
 _MESSAGE_LINES = 24
+_LONGEST_STATEMENT = 160
 MESSAGE_BYTES = 16 * 1024
+
+
+def _with_source(statement: str, text: str) -> str:
+    """The source under a frame with one more line of it; what only points into it is none, nor what follows a whole statement."""
+    open_ = sum(map(statement.count, "([{")) > sum(map(statement.count, ")]}"))
+    if not text.strip("~^ |") or (statement and not open_):
+        return statement
+    joint = " " if statement and statement[-1] not in "([{" and text[0] not in ")]}" else ""
+    return f"{statement}{joint}{text}"[:_LONGEST_STATEMENT]
 
 
 @dataclass
@@ -52,6 +62,8 @@ class Traceback:
     quoting: list[Raised] = field(default_factory=list)
     """The exceptions in whose text this traceback is quoted: it is another program's, and their cause."""
     entry: Frame | None = None
+    statement: str = ""
+    """The source under the innermost frame so far."""
     frames: deque[Frame] = field(default_factory=lambda: deque(maxlen=_FRAMES_KEPT))
     chain: list[Raised] = field(default_factory=list)
     exception: str | None = None
@@ -124,8 +136,11 @@ class Traceback:
             words = f"{attempt['text']}\n{outcome}"
             line = self.message_line + text.count("\n", 0, attempt.start("text"))
             self.chain.append(Raised(attempt["name"], words, line, (), True, role_of(words, self.failures)))
-        self.chain.append(Raised(self.exception, text, self.message_line, frames, self.caused_next, role))
+        self.chain.append(
+            Raised(self.exception, text, self.message_line, frames, self.caused_next, role, self.statement)
+        )
         self.frames.clear()
+        self.statement = ""
         self.message, self.message_bytes = [], 0
         self.caused_next, self.entry = False, None
 
@@ -159,9 +174,10 @@ class Traceback:
             frame = Frame(match["file"], int(match["line"]), match["function"] or "")
             self.entry = self.entry or frame
             self.frames.append(frame)
-            self.message_line = line.number
+            self.message_line, self.statement = line.number, ""
             return True
         if not text.strip() or text[0].isspace():
+            self.statement = _with_source(self.statement, text.strip())
             return True
         match = _EXCEPTION.match(text)
         if not match or _NOT_EXCEPTION.match(text):

@@ -191,3 +191,21 @@ def test_of_a_list_of_attempts_the_first_is_the_cause_of_what_lists_them() -> No
     ]
     assert chain[0].text == "OSError: drive 4 is torn\nno tape could be loaded"
     assert chain[0].line == chain[1].line + 3
+
+
+@pytest.mark.parametrize(
+    ("source", "exception", "words"),
+    [
+        (["    assert stages >= 1", "           ^^^^^^"], "AssertionError", "AssertionError: assert stages >= 1"),
+        (["    assert (", "        a == b", "    )"], "AssertionError", "AssertionError: assert (a == b)"),
+        (["    raise NotImplementedError"], "NotImplementedError:", "NotImplementedError: raise NotImplementedError"),
+        (["    param = named[name]", "    ~~~^^"], "KeyError: 'w2'", "KeyError: 'w2' in param = named[name]"),
+        (["    ^^^"], "AssertionError", "AssertionError"),
+        (["    raise ValueError(text)"], "ValueError: no such thing", "ValueError: no such thing"),
+    ],
+)  # fmt: skip
+def test_an_exception_without_words_has_those_of_its_statement(
+    source: list[str], exception: str, words: str
+) -> None:
+    made, _ = read(FRAME, "    outer()", FRAME, *source, exception)
+    assert made.complete()[0].words == words
