@@ -33,10 +33,11 @@ _REFUSES = re.compile(
 )
 _MISFITS = ("TypeError", "AttributeError", "ImportError")
 _OF_ANOTHER_VERSION = re.compile(
-    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword)|takes \d{1,3} positional argument|object has no attribute '"
-    r"|has no attribute '\w{1,80}'$|cannot import name '"
+    r"got an unexpected keyword argument|missing \d{1,3} required (?:positional|keyword)|takes \d{1,3} positional argument|cannot import name '"
+    r"|(?:module '[\w.]{1,120}'|'\w{0,80}(?:Config|Tokenizer|TokenizerFast|Processor|Args|Namespace)' object) has no attribute '"
 )
-"""How code finds out that the library beside it, or the object it was given, is not the one it was written for."""
+"""How code finds out that the library beside it, or what was read for it, is not the one it was written for. Of any other object
+that lacks something its own code is at fault."""
 _PASSED_ON = (
     "*/torch/_ops.py", "*/torch/nn/modules/module.py", "*/torch/utils/_contextlib.py", "*/_custom_ops.py", "*/contextlib.py",
     "*/functools.py", "*/importlib/*", "<frozen*", "*/concurrent/futures/*", "*/asyncio/*", "*/typing.py", "*/logger.py",

@@ -29,7 +29,11 @@ def raised(text: str, *files: str, role: IncidentRole = "initiating") -> Raised:
         ("AssertionError: sizes 3 vs 4", False),
         ("TypeError: open() got an unexpected keyword argument 'copy'", True),
         ("TypeError: unhashable type", False),
-        ("AttributeError: 'X' object has no attribute 'y'", True),
+        ("AttributeError: module 'triton.language' has no attribute 'make_descriptor'", True),
+        ("AttributeError: 'NewModelConfig' object has no attribute 'head_dim'", True),
+        ("AttributeError: 'NewTokenizerFast' object has no attribute 'chat_template'", True),
+        ("AttributeError: 'NewForCausalLM' object has no attribute 'score'", False),  # a mistake in code
+        ("AttributeError: 'NoneType' object has no attribute 'shape'", False),
         ("ImportError: cannot import name 'a' from 'b'", True),
         ("LedgerDesync: the epoch must be that of the ledger", False),  # a plug-in's own
         ("ValueError: bad value", False),
