@@ -40,6 +40,8 @@ class Job:
     unread: DeployError | None = None
     spread: tuple[Choice, ...] = ()
     """How the model is spread over several hosts, and why."""
+    group: tuple[str, ...] = ()
+    """The names of those hosts as they were typed, the head's first; none where the model lies on one host."""
 
     @property
     def name(self) -> str:

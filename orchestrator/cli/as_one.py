@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.base.errors import UsageError
+from orchestrator.base.errors import DeployError, HostError, UsageError
 
 if TYPE_CHECKING:
     from orchestrator.hosts.host import Host
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
     from orchestrator.playbook.choice import Choice
     from orchestrator.playbook.playbook import Playbook
+    from orchestrator.programs.addresses import Addresses
 
     MakeJob = Callable[[Host, Playbook, Sequence[Choice]], Job]
 
@@ -24,11 +25,15 @@ ADDRESSES_SECONDS = 30.0
 def wanted(playbook: Playbook, hosts: Sequence[str], *, asked: bool) -> bool:
     """Whether the hosts serve one model together: the command asks for it, or the playbook is written for several.
 
-    Raises UsageError("nodes_missing") where there are fewer than two to do it.
+    Raises UsageError("nodes_missing") where there are fewer than two to do it, UsageError("host_twice") where one is named twice.
     """
     nodes = playbook.parallel.nodes
     if not asked and nodes == 1:
         return False
+    if twice := next((host for host in hosts if hosts.count(host) > 1), None):
+        raise UsageError(
+            "host_twice", f"{twice} is named twice: each host serves one part of the model", verb="up"
+        )
     if len(hosts) > 1:
         return True
     needed = f"{playbook.name} is spread over {nodes} hosts" if nodes > 1 else "--as-one needs several hosts"
@@ -41,29 +46,53 @@ def deployment_on(
     playbook: Playbook,
     job: MakeJob,
     stack: ExitStack,
+    *,
+    launches: bool,
+    as_far_as_reached: bool = False,
 ) -> Deployment:
-    """The playbook on all of these hosts together, the first of them its head; they are closed with `stack`."""
-    from orchestrator.group.group import Group, GroupHost
-    from orchestrator.group.spread import nodes, spread
+    """The playbook on all of these hosts together, the first of them its head; they are closed with `stack`.
+
+    `launches`: one may be started, so that it has to be known where they meet. `as_far_as_reached`: some of them are enough.
+    Raises UsageError("host_twice") where two names lead to the same machine.
+    """
+    from orchestrator.group.group import Absent, Group, GroupHost
+    from orchestrator.group.spread import nodes, ranks, spread
     from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.side_by_side import side_by_side
-    from orchestrator.programs.addresses import Addresses, ListAddresses
+    from orchestrator.programs.addresses import ListAddresses
     from orchestrator.programs.ask import ask
 
     whole, choices = spread(playbook, len(names))
 
-    def opened(name: str) -> tuple[Host, Addresses]:
-        host = stack.enter_context(open_named(name))
-        return host, ask(host, ListAddresses(), deadline=ADDRESSES_SECONDS)
+    def opened(name: str) -> tuple[Host, Addresses] | DeployError:
+        try:
+            host = stack.enter_context(open_named(name))
+            return host, ask(host, ListAddresses(instance=whole.instance), deadline=ADDRESSES_SECONDS)
+        except HostError as error:
+            if not as_far_as_reached:
+                raise
+            return error
 
-    hosts = side_by_side([partial(opened, name) for name in names])
-    places = nodes(whole, {host.name: listed for host, listed in hosts})
-    return Deployment(
-        Group(
-            whole.instance,
-            tuple(
-                GroupHost(node.role, job(host, whole.as_node(node), choices))
-                for (host, _), node in zip(hosts, places.values(), strict=True)
-            ),
-        )
+    ends = dict(zip(names, side_by_side([partial(opened, name) for name in names]), strict=True))
+    there = {name: end for name, end in ends.items() if not isinstance(end, DeployError)}
+    errors = {name: end for name, end in ends.items() if isinstance(end, DeployError)}
+    if not there:
+        raise errors[names[0]]
+    listed = {name: addresses for name, (_, addresses) in there.items()}
+    _require_apart(listed)
+    places = nodes(whole, listed) if launches else ranks(whole, names)
+    hosts = (
+        GroupHost(places[name].role, job(host, whole.as_node(places[name]), choices))
+        for name, (host, _) in there.items()
     )
+    absent = (Absent(name, places[name].role, error) for name, error in errors.items())
+    return Deployment(Group(whole.instance, tuple(hosts), tuple(absent)))
+
+
+def _require_apart(hosts: Mapping[str, Addresses]) -> None:
+    known: dict[tuple[str, str, str], str] = {}
+    for name, listed in hosts.items():
+        first = known.setdefault(listed.place, name)
+        if first != name:
+            words = f"{first} and {name} are the same machine: each host serves one part of the model"
+            raise UsageError("host_twice", words, verb="up")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import shlex
 import string
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.base.errors import CheckpointError, DeployError
-from orchestrator.cli.typed import amended, as_typed, retyped
+from orchestrator.cli.typed import amended, as_typed, on_group, retyped
 from orchestrator.on_host.secrets.secrets import redact
 
 Forms = Mapping[str, str | tuple[str, ...]]
@@ -46,6 +46,9 @@ AFTER: Forms = {
     "wheel_broken": "{command}",
     "no_host": "deploy plan --help",
     "nodes_missing": "{command} --host HOST --as-one",
+    "host_twice": "deploy {verb} --help",
+    "part_of_group": "{whole}",
+    "as_one_offline": "deploy plan --help",
     "nodes_differ": "{command} --set {setting}",
     "no_fleet": "deploy fleet --help",
     "min_ready": "{command} --min-ready {ready}",
@@ -183,6 +186,8 @@ def after(error: DeployError, typed: str, asked: str | None = None) -> str | Non
     known = {name: shlex.quote(value) for name, value in error.known.items()} | {"command": typed}
     if "typed" in known:
         known["retyped"] = retyped(typed, error.known["typed"], error.known.get("argument"))
+    if "group" in error.known:
+        known["whole"] = on_group(typed, shlex.split(error.known["group"]))
     if words := error.asked or asked:
         known["asked"] = words
     forms = (AFTER_A_PROGRAM if "program" in known else AFTER).get(error.code)
@@ -193,6 +198,11 @@ def after(error: DeployError, typed: str, asked: str | None = None) -> str | Non
             more = form.removeprefix("{command} ")
             return form.format_map(known) if more == form else amended(typed, more.format_map(known))
     return None
+
+
+def for_group(hosts: Sequence[str]) -> str:
+    """The command that this process was started with, for all of the hosts that serve as one."""
+    return redact(on_group(as_typed(sys.argv[1:]), hosts))
 
 
 def names(form: str) -> set[str]:

@@ -51,6 +51,7 @@ def _without_a_host(
     **wishes: Any,
 ) -> int:
     """Carry `work` out on the cards that `gpu` names, or on a host as its saved `facts` tell of it."""
+    from orchestrator.base.errors import UsageError
     from orchestrator.base.events import Report
     from orchestrator.cli.hints import command_for
     from orchestrator.cli.session import folder_of, launched_by, wishes_of
@@ -60,9 +61,11 @@ def _without_a_host(
     from orchestrator.loop.supposed import Supposed
     from orchestrator.report.choose import display
 
+    if options.as_one:
+        raise UsageError(
+            "as_one_offline", "--as-one spreads a model over hosts that are named; allowed: --host HOST"
+        )
     if not options.playbook:
-        from orchestrator.base.errors import UsageError
-
         message = "what is in a folder its host alone can tell; allowed: --host HOST, or a playbook or model"
         raise UsageError("invalid_option", message, verb="plan")
     sought = launched_by(options, wishes.get("consents", ()))

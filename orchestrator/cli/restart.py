@@ -22,9 +22,8 @@ def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return would_stop(deployment.reading) or show_plan(
-                options, deployment.reading, deployment.reading.course("restart")
-            )
+            would_stop(deployment.reading, deployment.reading.ending())
+            return show_plan(options, deployment.reading, deployment.reading.course("restart"))
         deployment.restart()
         return 0
 

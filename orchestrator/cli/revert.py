@@ -21,9 +21,15 @@ from orchestrator.cli.options import CONSENT, SharedOptions, acting_options, sha
 @click.option(
     "--forget", is_flag=True, help="leave the files as they are, only take the patches out of force"
 )
+@click.option("--part", is_flag=True, help="also where other hosts serve the model with this one")
 @CONSENT
 def revert(
-    options: SharedOptions, patch_id: str | None, consents: tuple[str, ...], dry_run: bool, forget: bool
+    options: SharedOptions,
+    patch_id: str | None,
+    consents: tuple[str, ...],
+    dry_run: bool,
+    forget: bool,
+    part: bool,
 ) -> int:
     """Put back the original bytes of every patched file and forget what patches set.
 
@@ -39,7 +45,7 @@ def revert(
                 (words,) = step.effects.words
                 report.emit("note", f"would {words}", patch=step.applied.patch, files=list(step.names))
             return 0
-        taken_back = deployment.revert(patch_id, forget=forget)
+        taken_back = deployment.revert(patch_id, forget=forget, part=part)
         if not taken_back:
             report.emit("note", "no patch is in force; nothing to revert", changed=False)
         return 0

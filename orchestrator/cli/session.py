@@ -19,7 +19,7 @@ from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.cli import as_one
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.several import side_by_side
-from orchestrator.on_host.secrets.secrets import brief, remember
+from orchestrator.on_host.secrets.secrets import brief, redact, remember
 
 if TYPE_CHECKING:
     from orchestrator.base.events import Display, Report
@@ -52,10 +52,12 @@ def on_each_host(
     report_to: TextIO | None = None,
     source: Sourcing | None = None,
     whole: bool = False,
+    as_far_as_reached: bool = False,
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
-    Hosts that serve one model together are one deployment, of which `work` is done once where it is for the `whole`, else for each host.
+    Hosts that serve one model together are one deployment, of which `work` is done once where it is for the `whole`, else for each host;
+    `as_far_as_reached`: it is done though some of them cannot be reached.
     `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host, unless
     another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
     """
@@ -70,7 +72,7 @@ def on_each_host(
     with display(report_to or sys.stdout, as_json=as_json, several_hosts=several) as shown:
         command = _Command(options, sought, wishes, limits, work, shown)
         if together:
-            return _on_all(command, whole=whole)
+            return _on_all(command, whole=whole, as_far_as_reached=as_far_as_reached)
         if not several:
             return _on_host(command, options.hosts[0])
         return side_by_side(options.hosts, lambda name: _on_host(command, name), shown, as_json=options.json)
@@ -261,22 +263,26 @@ def _carry_out(command: _Command, name: str, asked: str) -> int:
         return command.work(Deployment(Group.of(job))) or 0
 
 
-def _on_all(command: _Command, *, whole: bool) -> int:
+def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
     """One deployment on all of the hosts."""
     from orchestrator.base.events import Report
     from orchestrator.cli.typed import again
 
-    asked = again(command.options, *command.options.hosts)
-    reports = {name: Report(command.shown, name) for name in command.options.hosts}
+    names = command.options.hosts
+    asked = again(command.options, *names)
+    group = tuple(map(redact, names))
+    reports = {name: Report(command.shown, name) for name in names}
     with ExitStack() as stack:
         deployment = as_one.deployment_on(
-            command.options.hosts,
+            names,
             lambda name: _opened(command, name, reports[name]),
             command.sought.playbook,
             lambda host, playbook, spread: replace(
-                _job(command, host, playbook, reports[host.name], asked), spread=tuple(spread)
+                _job(command, host, playbook, reports[host.name], asked), spread=tuple(spread), group=group
             ),
             stack,
+            launches=command.limits is not None,
+            as_far_as_reached=as_far_as_reached,
         )
         parts = (deployment,) if whole else deployment.alone
         return max(command.work(part) or 0 for part in parts)
@@ -302,7 +308,7 @@ def _job(command: _Command, host: Host, playbook: Playbook, report: Report, aske
     options = command.options
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=host.name == "local"))
-    asker = asker_of(options.hosts, command.shown, as_json=options.json)
+    asker = asker_of((host.name,) if playbook.node else options.hosts, command.shown, as_json=options.json)
     return Job(
         host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
         published=command.sought.published, unread=command.sought.unread,

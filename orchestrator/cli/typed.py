@@ -27,6 +27,14 @@ def amended(command: str, more: str) -> str:
     return f"{shlex.join(word for words in kept for word in words)} {more}"
 
 
+def on_group(command: str, hosts: Sequence[str]) -> str:
+    """The command for all of the hosts that serve as one, whichever of them it names."""
+    mine = ("--host", "--as-one", "--part")
+    kept = [words for words in _options(shlex.split(command)) if words[0].partition("=")[0] not in mine]
+    named = [word for host in hosts for word in ("--host", host)]
+    return shlex.join([*(word for words in kept for word in words), *named, "--as-one"])
+
+
 def _options(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Each option with what stands behind it, which is its value or none of its own, and each other word by itself."""
     rest = list(words)

@@ -50,7 +50,7 @@ def look(host: Host, fleet: str) -> HostLook:
     cards, links = reading(gpus.FACT, replies, query), reading(topology.FACT, replies, query)
     present = () if isinstance(cards, Unknown) else cards.gpus
     known = None if isinstance(links, Unknown) or links.gpus != len(present) else links
-    return HostLook(host.name, deployed.deployments, ask(host, ListAddresses()), present, known)
+    return HostLook(host.name, deployed.deployments, ask(host, ListAddresses(instance=fleet)), present, known)
 
 
 @dataclass(frozen=True)

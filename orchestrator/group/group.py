@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.base.errors import DeployError
 from orchestrator.job import Job
 
 
@@ -16,11 +17,22 @@ class GroupHost:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """A host of a group that does not answer."""
+
+    host: str
+    role: str
+    error: DeployError
+
+
+@dataclass(frozen=True)
 class Group:
     """1 to N hosts that are locked, launched, repaired and ended together, under one name."""
 
     name: str
     hosts: tuple[GroupHost, ...]
+    absent: tuple[Absent, ...] = ()
+    """Those of its hosts without which it is only looked at."""
 
     def __post_init__(self) -> None:
         places = {(host.job.host.name, host.job.name) for host in self.hosts}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from orchestrator.base.errors import UsageError
 from orchestrator.engines.node import MEETING_PORT, Node, patience
@@ -45,6 +45,14 @@ def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]
         why = "the layers are shared out over the hosts: between stages little is sent, inside a layer much"
         choices.append(Choice(_PIPELINE, parallel.pipeline * hosts, why))
     return playbook.completed({choice.key: choice.value for choice in choices}), tuple(choices)
+
+
+def ranks(playbook: Playbook, names: Sequence[str]) -> dict[str, Node]:
+    """Each host's part in what is only looked at or ended: where they would meet, which they may not do any more, is left open."""
+    return {
+        name: Node(rank, len(names), names[0], MEETING_PORT, name, "", balance=playbook.parallel.balance)
+        for rank, name in enumerate(names)
+    }
 
 
 def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import uuid
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.job import Job
 from orchestrator.plan.plan import Plan
@@ -14,6 +15,7 @@ from orchestrator.programs.launch import StartLaunch
 from orchestrator.programs.place import Endpoint
 from orchestrator.programs.smoke import Complete, Completion
 from orchestrator.programs.stop import StopLaunch, Stopped
+from orchestrator.survey.membership import Membership
 
 GRACE_SECONDS = 10.0
 KILL_SECONDS = 20.0
@@ -64,10 +66,19 @@ class Server:
                 "version": plan.version,
                 "endpoint": place.as_json(),
                 "context": plan.options.asked_context.value,
+                "group": self._membership,
             },
         )
         started = ask(self._job.host, request)
         return UnderWay(started.launch, started.log, place)
+
+    @property
+    def _membership(self) -> dict[str, Any] | None:
+        """By which a command that names this host alone knows of the others."""
+        playbook, hosts = self._job.playbook, self._job.group
+        if playbook.node is None or not hosts:
+            return None
+        return Membership(hosts, playbook.node.rank, playbook.serves).as_json()
 
     def complete(self, place: Endpoint, *, seconds: float = SMOKE_SECONDS) -> Completion:
         """One real completion from there in so many seconds."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
-from orchestrator.base.errors import UsageError
-from orchestrator.group.group import Group
+from orchestrator.base.errors import DeployError, UsageError
+from orchestrator.group.group import Absent, Group
 from orchestrator.job import Job
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
@@ -21,19 +23,25 @@ from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.plan.wishes import Goal
 from orchestrator.report.plan_text import summary
+from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
 from orchestrator.steps.course import Course, course
 from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
+from orchestrator.survey.group_status import group_status
+from orchestrator.survey.membership import part as part_of_group
+
+AS_A_PART = "; --part does it all the same"
 
 
 class Deployment:
     """One playbook on one host, or a group of them, as the verbs act on it."""
 
     def __init__(self, group: Group) -> None:
-        several = len(group.hosts) > 1
+        several = len(group.hosts) > 1 or bool(group.absent)
         self.readings = tuple(Reading(host.job, host.role if several else "") for host in group.hosts)
+        self.absent = group.absent
         self._consents = Consents()
 
     @property
@@ -46,6 +54,23 @@ class Deployment:
     def alone(self) -> tuple[Deployment, ...]:
         """Each host's part by itself, for what is only asked."""
         return tuple(Deployment(Group.of(reading.job)) for reading in self.readings)
+
+    def status(self) -> dict[str, Any]:
+        """How hosts that serve one model together are now, those that do not answer too; reads only."""
+
+        def asked(acting: Acting) -> dict[str, Any]:
+            reading = acting.reading
+            try:
+                return {"role": reading.role, **reading.status()}
+            except DeployError as error:
+                return _unasked(Absent(reading.job.host.name, reading.role, error))
+
+        hosts = [*self._together(_no_lock).each(asked), *map(_unasked, self.absent)]
+        playbook = self.readings[0].job.playbook
+        order = {name: number for number, name in enumerate(self.readings[0].job.group)}
+        return group_status(
+            playbook.instance, playbook.name, sorted(hosts, key=lambda host: order.get(host["host"], 0))
+        )
 
     @names_what_lives
     def up(self) -> None:
@@ -65,6 +90,7 @@ class Deployment:
     def _bring_up(self, goal: Goal, doing: str) -> None:
         begins: list[Onward | None] = [None] * len(self.readings)
         planned = waited_for(self.readings, self._courses(goal, begins), lambda: self._courses(goal, begins))
+        self._require_whole()
         for reading, own in zip(self.readings, planned, strict=True):
             if own.refusals:
                 with reading.named():
@@ -105,6 +131,7 @@ class Deployment:
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
         planned = self._courses("patch")
+        self._require_whole()
         for reading, own in zip(self.readings, planned, strict=True):
             with reading.named():
                 reading.require_readable(own.plan.survey)
@@ -144,33 +171,53 @@ class Deployment:
         together.patch(plans, [tuple(own.values()) for own in changes], cause)
         return tuple(change for own in changes for change in own.values())
 
-    def stop(self) -> None:
-        """End the launch with everything that belongs to it."""
-        endings = {id(reading): reading.ending() for reading in self.readings}
+    def stop(self, *, part: bool = False) -> None:
+        """End the launch with everything that belongs to it. `part`: also where hosts that are not named serve with these."""
+        endings = dict(zip(self.readings, self.endings(part=part), strict=True))
         with self._lock("stopping") as locks:
-            self._together(locks.require).each(lambda acting: acting.do([endings[id(acting.reading)]]))
+            self._together(locks.require).each(lambda acting: acting.do([endings[acting.reading]]))
 
-    def revert(self, patch_id: str | None, *, forget: bool = False) -> tuple[str, ...]:
+    def endings(self, *, part: bool = False) -> list[Clean]:
+        """What `stop` would end on each host; reads only."""
+        endings = self._together(_no_lock).each(lambda acting: acting.reading.ending())
+        if not part:
+            self._require_whole(AS_A_PART)
+        return endings
+
+    def revert(self, patch_id: str | None, *, forget: bool = False, part: bool = False) -> tuple[str, ...]:
         """Put back the original bytes, newest patch first; gives the patches taken back.
 
-        `forget` leaves the files as they are and takes the patches out of force all the same. Raises
+        `forget` leaves the files as they are and takes the patches out of force all the same; `part` as for `stop`. Raises
         UsageError("patch_not_in_force") for a patch that is in force on no host.
         """
-        taken_back: list[Revert] = []
+        planned: list[tuple[Acting, Sequence[Revert]]] = []
         with self._lock("reverting") as locks:
             absent: list[UsageError] = []
             for acting in self._together(locks.require).hosts:
                 try:
-                    steps = acting.reading.taking_back(patch_id, forget=forget)
+                    planned.append((acting, acting.reading.taking_back(patch_id, forget=forget)))
                 except UsageError as error:
                     absent.append(error)
-                    continue
+            if not part:
+                self._require_whole(AS_A_PART)
+            if not planned:
+                raise absent[0]
+            for acting, steps in planned:
                 with acting.reading.named():
                     acting.do(steps)
-                taken_back += steps
-            if len(absent) == len(self.readings):
-                raise absent[0]
-        return tuple(dict.fromkeys(step.applied.patch for step in taken_back))
+        return tuple(dict.fromkeys(step.applied.patch for _, steps in planned for step in steps))
+
+    def _require_whole(self, otherwise: str = "") -> None:
+        """Raise UsageError("part_of_group") where a launch on these hosts serves with others that are not among them: a rank
+        that is ended or started alone leaves the others waiting. `otherwise`: how it is done all the same."""
+        named = {reading.job.host.name for reading in self.readings}
+        own = part_of_group((reading.membership for reading in self.readings), named)
+        if own is None:
+            return
+        others = ", ".join(host for host in own.hosts if host not in named) or "others"
+        where = f"{self.readings[0].job.name} on {', '.join(sorted(named))}"
+        words = f"{where} serves one model with {others}: none of them goes on alone{otherwise}"
+        raise UsageError("part_of_group", words, group=shlex.join(own.hosts))
 
     @property
     def _jobs(self) -> list[Job]:
@@ -238,6 +285,11 @@ class Deployment:
 def _diagnosed(course: Course) -> bool:
     """Whether it begins with the cause of an end that nobody has seen: what follows hangs on that."""
     return isinstance(course.steps[0], Diagnose)
+
+
+def _unasked(absent: Absent) -> dict[str, Any]:
+    error = {"code": absent.error.code, "message": absent.error.message}
+    return {"host": absent.host, "role": absent.role, "error": error}
 
 
 def _no_lock() -> None:

@@ -30,6 +30,7 @@ from orchestrator.steps.course import Course, course
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
 from orchestrator.survey.journal import History, was_healthy
+from orchestrator.survey.membership import Membership, membership
 from orchestrator.survey.observed import Observed, observe
 from orchestrator.survey.status import describe
 from orchestrator.survey.survey import Survey
@@ -56,6 +57,8 @@ class Reading:
         """Tokens of one request, as the server told with the last completion that this run asked for."""
         self._facts: Facts | None = None
         self._place: tuple[str, str, str] | None = None
+        self.membership: Membership | None = None
+        """With which other hosts its last launch served, when it was looked at; None once that was stopped and cleaned."""
         self._brought: tuple[Choice, ...] = ()
         """That another engine of the host was taken than the one in its usual Python."""
 
@@ -187,15 +190,20 @@ class Reading:
         what = "GPUs, engine, disk, checkpoint" if self._facts is None else "checkpoint and launch"
         with self.job.report.wait("look at", what, limit=SURVEY_SECONDS):
             survey = survey_of(self.job.host, self.job.playbook, facts=self._facts)
-        self._facts, self._place = survey.facts, survey.observed.place
+        self._facts = survey.facts
+        self._note(survey.observed, survey.history)
         return survey
 
     def observe(self, launch: int | None = None) -> tuple[Observed, History]:
         """The last launch, or this one, and what was done before."""
         with self.job.report.wait("look at", "the launch and its history", limit=DEADLINE_SECONDS):
             observed = observe(self.job.host, self.job.playbook, launch)
-        self._place = observed[0].place
+        self._note(*observed)
         return observed
+
+    def _note(self, observed: Observed, history: History) -> None:
+        self._place = observed.place
+        self.membership = None if history.cleaned else membership(observed.command)
 
     @property
     def place(self) -> tuple[str, str, str]:

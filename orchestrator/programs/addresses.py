@@ -1,4 +1,4 @@
-"""By which addresses is a host reached?"""
+"""Which machine is a host, and by which addresses is it reached?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ class Address(Value):
 
 class Addresses(Value):
     hostname: str
+    place: tuple[str, str, str]
+    """Machine, boot and the deployment's state folder: the same by whatever name it is reached."""
     addresses: tuple[Address, ...]
 
 
 class ListAddresses(Request[Addresses]):
     program = "addresses"
+
+    instance: str

@@ -8,18 +8,20 @@ from orchestrator.base.amounts import fewest
 from orchestrator.engines.options import Context
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.survey.journal import History
+from orchestrator.survey.membership import membership
 from orchestrator.survey.observed import Observed
 
 
 def describe(host: str, playbook: Playbook, observed: Observed, history: History) -> dict[str, Any]:
     """What `deploy status --json` prints."""
     outcome = history.outcome
+    group = membership(observed.command)
     return {
         "host": host,
         "playbook": playbook.name,
         "name": playbook.instance,
         "state": _state(playbook, observed, history),
-        "rank": playbook.node.rank if playbook.node else None,
+        "group": group and {**group.as_json(), "role": group.role},
         "launch": observed.launch,
         "started_at": observed.started_at,
         "exit_code": observed.exit_code,
@@ -59,11 +61,13 @@ def _asked(observed: Observed) -> Context | None:
 
 
 def _state(playbook: Playbook, observed: Observed, history: History) -> str:
+    group = membership(observed.command)
+    serves = playbook.serves and (group is None or group.serves)
     if observed.launch is None:
         return "never launched"
     if observed.serves:
         return "healthy"
-    if observed.alive and not playbook.serves and history.outcome is not None:
+    if observed.alive and not serves and history.outcome is not None:
         return "computing"
     if observed.alive:
         return "starting" if history.outcome is None else "running, not healthy"

@@ -14,7 +14,7 @@ def host(name: str, *listed: tuple[str, str, int | None]) -> Addresses:
     for interface, text, mbit in listed:
         address, _, prefix = text.partition("/")
         addresses.append(Address(interface=interface, address=address, prefix=int(prefix), mbit=mbit))
-    return Addresses(hostname=name, addresses=tuple(addresses))
+    return Addresses(hostname=name, place=(name, "", ""), addresses=tuple(addresses))
 
 
 DOCKER = ("docker0", "172.17.0.1/16", None)

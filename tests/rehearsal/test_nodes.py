@@ -30,8 +30,24 @@ class Two:
 
     def deploy(self, verb: str, *options: str, code: int = 0) -> list[dict[str, Any]]:
         """What a command tells as JSON lines; it must end with this code."""
+        return self._run(self.boxes.command(verb, *SMALL, "--json", *options)[3:], code)
+
+    def alone(self, number: int, verb: str, *options: str, code: int = 0) -> list[dict[str, Any]]:
+        """The same of a command that names one of the hosts alone."""
+        head, alias = self.boxes.head, self.boxes.boxes[number].alias
+        reach = [
+            "--host",
+            alias,
+            "-F",
+            str(self.boxes.ssh_config),
+            "--playbooks",
+            str(head.playbook_path.parent),
+        ]
+        return self._run([verb, head.playbook.name, *reach, *SMALL, "--json", *options], code)
+
+    def _run(self, words: list[str], code: int) -> list[dict[str, Any]]:
         self._capsys.readouterr()
-        ended = main.run([*self.boxes.command(verb, *SMALL, "--json", *options)[3:]])
+        ended = main.run(words)
         told = self._capsys.readouterr()
         assert ended == code, told
         return [json.loads(line) for line in told.out.splitlines()]
@@ -47,7 +63,8 @@ class Two:
         ]
 
     def states(self) -> list[str]:
-        return [told["state"] for told in self.deploy("status")]
+        (told,) = self.deploy("status")
+        return [told["state"], *(host["state"] for host in told["hosts"])]
 
 
 @pytest.fixture
@@ -74,8 +91,18 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
     before = [two.journal(number) for number in (0, 1)]
     two.deploy("up")
     assert [two.journal(number) for number in (0, 1)] == before
+    assert two.states() == ["healthy", "healthy", "computing"]
+    for verb in ("up", "stop", "restart", "revert"):
+        (*_, refused) = two.alone(1, verb, code=2)
+        assert refused["error"]["code"] == "part_of_group"
+        assert refused["error"]["next"].endswith("--host rehearsal-1 --host rehearsal-2 --as-one")
+    (told,) = two.alone(1, "status")
+    assert (told["state"], told["group"]["hosts"]) == ("computing", ["rehearsal-1", "rehearsal-2"])
     two.deploy("restart")
     assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
+    two.alone(1, "stop", "--part")
+    (told,) = two.deploy("status")
+    assert (told["state"], told["amiss"]) == ("not healthy", ["worker 1 on rehearsal-2: stopped"])
     two.deploy("stop")
     two.deploy("revert")
     for number, box in enumerate(two.boxes.boxes):

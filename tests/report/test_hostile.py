@@ -26,6 +26,7 @@ from orchestrator.report.log_lines import whole
 from orchestrator.report.panel import panel_lines
 from orchestrator.report.plain import PlainLines
 from orchestrator.report.terminal import Terminal, ansi
+from orchestrator.survey.group_status import group_status
 from tests.report.test_tables import STATE
 
 HOSTILE = {
@@ -145,8 +146,12 @@ def stated(text: str) -> str:
         "outcome": {"launch": 1, "result": text, "cause": text},
         "log": {"path": text, "silent_seconds": 1.0},
         "patches": [{"patch": text, "confirmed": True, "files": [text]}],
+        "group": {"hosts": [text, "gpu8"], "rank": 0, "serves": True, "role": "head"},
+        "role": "head",
     }
-    return shown(status.table(state, 80))
+    gone = {"host": text, "role": "worker 1", "error": {"code": "gone", "message": text}}
+    group = group_status(text, text, [state, gone])
+    return shown([*status.table(state, 80, whole=text), *status.group_table(group, 80)])
 
 
 def told(text: str) -> str:

@@ -11,6 +11,7 @@ from orchestrator.programs.journal import read
 from orchestrator.report import history, status
 from orchestrator.report.error import error_lines
 from orchestrator.report.layout import StyledLine, plain
+from orchestrator.survey.group_status import group_status
 from tests.report.snapshots import check
 
 CAUSE = (
@@ -79,6 +80,7 @@ STATE: dict[str, Any] = {
     "host": "gpu7",
     "playbook": "kimi-k2.5",
     "state": "dead, orphans alive",
+    "group": None,
     "launch": 3,
     "started_at": "2026-07-25T10:02:11.123+00:00",
     "exit_code": 1,
@@ -163,6 +165,38 @@ def test_status_of_what_was_never_launched() -> None:
     never = {**STATE, "state": "never launched", "launch": None, "members": [], "outcome": None, "log": None}
     shown = text(status.table({**never, "shm": {"entries": 0, "bytes": 0}, "patches": []}, 80))
     assert shown == "kimi-k2.5 on gpu7: never launched\n"
+
+
+GROUP = {"hosts": ["gpu7", "gpu8"], "rank": 1, "serves": False, "role": "worker 1"}
+
+
+def test_status_of_a_host_that_serves_with_others_leads_to_all_of_them() -> None:
+    whole = "deploy status kimi-k2.5 --host gpu7 --host gpu8 --as-one"
+    shown = text(status.table({**STATE, "state": "computing", "group": GROUP}, 80, whole=whole))
+    assert "  group      worker 1 of 2 hosts: gpu7, gpu8\n" in shown
+    assert f"  all of it  {whole}\n" in shown
+    assert "health" not in shown
+
+
+def test_status_of_hosts_that_serve_as_one() -> None:
+    worker = {**STATE, "host": "gpu8", "role": "worker 1", "group": GROUP}
+    gone = {
+        "host": "gpu9",
+        "role": "worker 2",
+        "error": {"code": "host_unreachable", "message": "gpu9 is gone. " * 6},
+    }
+    head = {
+        **STATE,
+        "role": "head",
+        "state": "healthy",
+        "health": 200,
+        "models": ["kimi"],
+        "context": 4096,
+        "patches": [],
+    }
+    shown = text(status.group_table(group_status("kimi-k2.5", "kimi-k2.5", [head, worker, gone]), 80))
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    check("status-group", shown)
 
 
 def test_an_error_says_what_where_and_the_next_command() -> None:

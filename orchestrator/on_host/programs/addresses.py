@@ -1,4 +1,4 @@
-"""By which addresses is this machine reached?"""
+"""Which machine is this, and by which addresses is it reached?"""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import struct
 from pathlib import Path
 from typing import Any
 
+from orchestrator.on_host.state.state import boot_id, known_folder, machine_id
+
 _ADDRESS, _NETMASK, _FLAGS = 0x8915, 0x891B, 0x8913  # SIOCGIFADDR, SIOCGIFNETMASK, SIOCGIFFLAGS
 _UP, _LOOPBACK = 0x1, 0x8
 
 
-def main(_request: dict[str, Any]) -> dict[str, Any]:
-    """Answers {hostname, addresses: [{interface, address, prefix, mbit}]}: the IPv4 address of every interface that is up and no
+def main(request: dict[str, Any]) -> dict[str, Any]:
+    """request: instance. Answers {hostname, place: [machine, boot, the instance's state folder], addresses: [{interface, address, prefix, mbit}]}: the IPv4 address of every interface that is up and no
     loopback; mbit is null where the kernel tells no speed."""
     addresses = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
@@ -28,7 +30,8 @@ def main(_request: dict[str, Any]) -> dict[str, Any]:
                     addresses.append(
                         {"interface": name, "address": address, "prefix": prefix, "mbit": _mbit(name)}
                     )
-    return {"hostname": socket.gethostname(), "addresses": addresses}
+    place = [machine_id(), boot_id(), str(known_folder(request["instance"]))]
+    return {"hostname": socket.gethostname(), "place": place, "addresses": addresses}
 
 
 def _ioctl(asked: socket.socket, what: int, interface: str) -> bytes:

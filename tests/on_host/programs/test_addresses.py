@@ -10,7 +10,7 @@ from tests.programs.requests import read_too
 
 
 def test_every_address_is_one_that_can_be_listened_on() -> None:
-    listed = read_too("addresses", addresses.main)({})
+    listed = read_too("addresses", addresses.main)({"instance": "x"})
     assert listed["hostname"] == socket.gethostname()
     names = {name for _, name in socket.if_nameindex()} - {"lo"}
     for each in listed["addresses"]:
