@@ -93,8 +93,10 @@ class Peers:
                 except TimeoutError:
                     came, seconds = 1 + len(self._lines), round(settings.patience) + 1
                     raise PeerError(MISSING.format(seconds=seconds, came=came, of=settings.nodes)) from None
-                if line.recv(1):  # who only looks whether somebody listens is none of them
+                if line.recv(1):
                     self._lines[line] = address
+                else:  # who only looks whether somebody listens is none of them
+                    line.close()
         self._send(b"m")
 
     def _join(self) -> None:
