@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,13 +21,13 @@ from tests.streaming import Clients
 
 @pytest.fixture
 def case(tmp_path: Path, repositories: Path, start_sshd: Callable[[Settings], Sshd]) -> Iterator[Case]:
-    """A playbook for CPUs on a host that has the router."""
-    engine = stand_in.make(tmp_path / "vllm-0.18.0", version="0.18.0", cards=0)
+    """A playbook for two cards on a host that has four, and the router."""
+    engine = stand_in.make(tmp_path / "vllm-0.18.0", version="0.18.0", cards=4)
     server = start_sshd(Settings(environment={"PATH": engine.path}))
     routers.put(server.home)
     with Hub(repositories) as hub:
         case = Case("small", server, engine, hub, tmp_path)
-        case.content.update({"parallel": {"tensor": 1}, "needs": {"gpus": 0}, "port": free_port()})
+        case.content.update({"parallel": {"tensor": 2}, "needs": {}, "port": free_port()})
         case.write()
         yield case
         case.deploy("fleet", "stop", "PLAYBOOK")
@@ -59,6 +61,7 @@ def test_two_serve_as_one_are_changed_one_by_one_and_end(case: Case) -> None:
         assert "small-1 is back as it was (launch 5, the same as 3)" in " ".join(broken.err.split())
         state = state_of(case)
         assert [(each["launch"], each["context"]) for each in state["replicas"]] == [(5, 128), (2, 128)]
+        assert [each["cards"] for each in state["replicas"]] == [[0, 1], [2, 3]]
         assert (state["state"], [each["admitted"] for each in state["replicas"]]) == ("healthy", [True, True])
 
         too_few = case.deploy("fleet", "restart", "PLAYBOOK", "--min-ready", "2")
@@ -66,6 +69,13 @@ def test_two_serve_as_one_are_changed_one_by_one_and_end(case: Case) -> None:
         clients.until(5)
     assert clients.asked.lost == []
     assert clients.asked.whole > 20
+
+    second = json.loads(case.deploy("status", "PLAYBOOK", "--name", "small-2", "--json").out)
+    for member in second["members"]:
+        os.kill(member["pid"], signal.SIGKILL)
+    repaired = case.deploy("fleet", "PLAYBOOK", "--yes", "--json")
+    assert repaired.code == 0, repaired.out + repaired.err
+    assert [event["ready"] for event in repaired.of("result") if "replicas" in event] == [2]
 
     fewer = case.deploy("fleet", "PLAYBOOK", "--replicas", "1", "--yes")
     assert fewer.code == 0, fewer.out + fewer.err

@@ -66,9 +66,9 @@ class OpenFleet:
         """A place for each of so many; as many as there are where no number is asked for, or one."""
         from orchestrator.fleet.placing import FleetShape, place
 
-        there = self.standing.replicas
-        asked = FleetShape(self.name, count or len(there) or 1, self.cards, self.playbook.port)
-        return place(asked, self.standing.rooms, there)
+        standing = self.standing
+        asked = FleetShape(self.name, count or len(standing.replicas) or 1, self.cards, self.playbook.port)
+        return place(asked, standing.rooms, standing.keeping(self.cards))
 
     def members(self, replicas: Sequence[Replica]) -> tuple[FleetMember, ...]:
         """Each replica with the deployment that it is, on a connection of its own."""

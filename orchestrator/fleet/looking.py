@@ -56,12 +56,23 @@ def look(host: Host, fleet: str) -> HostLook:
 @dataclass(frozen=True)
 class FleetStanding:
     """All hosts of a fleet as they were looked at: the replicas that are there, of which those `alive` have processes, and what
-    each host has room for. The router's host is the first one."""
+    each host has room for. The router's host is the first: where it is already, else the one that was named first."""
 
     rooms: tuple[HostRoom, ...]
     replicas: tuple[Replica, ...]
     alive: frozenset[int]
     router: Deployed | None
+
+    def keeping(self, cards: int) -> tuple[Replica, ...]:
+        """Those that keep their place where each is to have so many cards: all that live, and of the others those whose cards are
+        as many and held by nobody else."""
+        free = {room.name: {*room.cards} for room in self.rooms}
+        return tuple(
+            replica
+            for replica in self.replicas
+            if replica.number in self.alive
+            or (len(replica.cards) == cards and free[replica.host] >= {*replica.cards})
+        )
 
 
 def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
@@ -69,8 +80,9 @@ def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
 
     On the router's host replicas answer on the loopback interface, on others at an address in a network that all hosts
     share. Raises PreflightRefused("no_common_network"), and HostError("replica_twice") where two
-    hosts have one of the same number.
+    hosts have a living one of the same number.
     """
+    looks = sorted(looks, key=lambda each: _nearness(_router(fleet, each)))
     addresses = _addresses(looks)
     rooms: list[HostRoom] = []
     replicas: dict[int, Replica] = {}
@@ -78,17 +90,31 @@ def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
     for each in looks:
         for deployed in each.deployed:
             replica = _replica(fleet, each.host, deployed)
-            if replica is None:
-                continue
-            if replica.number in replicas:
+            if replica is None or (not deployed.alive and replica.number in replicas):
+                continue  # it was on this host once
+            if replica.number in alive:
                 raise _twice(replica, replicas[replica.number])
             replicas[replica.number] = replica
             alive |= {replica.number} if deployed.alive else set()
-        own = {card for replica in replicas.values() if replica.host == each.host for card in replica.cards}
+    for each in looks:
+        own = {
+            card
+            for replica in replicas.values()
+            if replica.host == each.host and replica.number in alive
+            for card in replica.cards
+        }
         rooms.append(_room(each, addresses[each.host], own))
-    first = looks[0].deployed
-    router = next((deployed for deployed in first if deployed.instance == router_name(fleet)), None)
-    return FleetStanding(tuple(rooms), tuple(replicas[n] for n in sorted(replicas)), frozenset(alive), router)
+    known = tuple(replicas[number] for number in sorted(replicas))
+    return FleetStanding(tuple(rooms), known, frozenset(alive), _router(fleet, looks[0]))
+
+
+def _nearness(router: Deployed | None) -> int:
+    """The host with the router that lives comes first, then one that had it."""
+    return 2 if router is None else 0 if router.alive else 1
+
+
+def _router(fleet: str, each: HostLook) -> Deployed | None:
+    return next((deployed for deployed in each.deployed if deployed.instance == router_name(fleet)), None)
 
 
 def _addresses(looks: Sequence[HostLook]) -> Mapping[str, str]:

@@ -69,3 +69,28 @@ def test_two_names_of_one_machine_are_noticed() -> None:
     own = deployed("m-1", 8001)
     with pytest.raises(HostError, match="m-1 is on a and on b: one machine may be named twice"):
         standing("m", [looked("a", own), looked("b", own)])
+
+
+def test_the_router_stays_on_its_host_whichever_is_named_first() -> None:
+    router = deployed("m-router", 8000)
+    old = deployed("m-router", 8000, alive=False)
+    seen = standing("m", [looked("a", old), looked("b", router)])
+    assert ([room.name for room in seen.rooms], seen.router) == (["b", "a"], router)
+    assert [room.address for room in seen.rooms] == ["127.0.0.1", "10.0.0.1"]
+
+
+def test_a_replica_that_ended_keeps_its_place_as_long_as_nobody_has_its_cards() -> None:
+    ended = deployed("m-1", 8001, cards="0,1", alive=False)
+    living = deployed("m-2", 8002, cards="2,3")
+    seen = standing("m", [looked("a", ended, living, used={2: 90_000, 3: 90_000})])
+    assert [replica.number for replica in seen.keeping(2)] == [1, 2]
+    assert [replica.number for replica in seen.keeping(4)] == [2]
+    taken = standing("m", [looked("a", ended, living, used={1: 90_000})])
+    assert [replica.number for replica in taken.keeping(2)] == [2]
+
+
+def test_where_it_was_once_counts_for_nothing_where_it_lives_elsewhere() -> None:
+    once, now = deployed("m-1", 8001, cards="0,1", alive=False), deployed("m-1", 8001, cards="2,3")
+    for looks in ([looked("a", once), looked("b", now)], [looked("b", now), looked("a", once)]):
+        (replica,) = standing("m", looks).replicas
+        assert (replica.host, replica.cards) == ("b", (2, 3))
