@@ -12,7 +12,6 @@ from orchestrator.base.errors import DeployError, Halted
 from orchestrator.launch.failure import Failure
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.barriers import Barriers, Stride
-from orchestrator.loop.falling import whose
 from orchestrator.loop.side_by_side import side_by_side
 from orchestrator.plan.change import Change
 from orchestrator.plan.plan import Plan
@@ -98,6 +97,8 @@ class Together:
         if failed:
             jobs = [acting.reading.job for acting, _ in failed]
             grammar = jobs[0].playbook.kind.log
+            from orchestrator.loop.falling import whose  # what reads logs is imported where one failed
+
             number, words = whose(
                 [job.host.name for job in jobs], [failure for _, failure in failed], grammar
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.diagnosis.own_words import by_a_compiler
 from orchestrator.engines import registry
 from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.report.layout import WIDTH, Style, StyledLine, plain, visible, wrapped
@@ -119,6 +118,8 @@ def condensed(cause: str) -> str:
     for kind in registry.kinds():
         if brief := registry.read(kind).log.brief(cause):
             return brief
+    from orchestrator.diagnosis.own_words import by_a_compiler  # a plan without a failure reads no log
+
     if decides := by_a_compiler(cause):
         cause = f"{cause.splitlines()[0]} {decides}"
         if len(cause) <= LONGEST_CAUSE:
