@@ -152,6 +152,8 @@ class Settings:
     known: bool = True
     """Whether the client's known_hosts has the host key."""
     port: int | None = None
+    addresses: Sequence[str] = ("127.0.0.1",)
+    """Of loopback. Each beyond the first is a host of its own to deploy: it has its own HOME and XDG_STATE_HOME."""
 
 
 def launch_sshd(settings: Settings) -> Sshd:
@@ -191,10 +193,17 @@ def _prepare(folder: Path, settings: Settings) -> None:
     (folder / "authorized_keys").write_text(f"{settings.key_prefix} {public}".lstrip())
     (folder / "authorized_keys").chmod(0o644)
     owner = pwd.getpwnam(settings.user)
-    for name in ("home", "state"):
-        (folder / name).mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            os.chown(folder / name, owner.pw_uid, owner.pw_gid)
+    for place in (folder, *_places(folder, settings).values()):
+        place.mkdir(mode=0o755, parents=True, exist_ok=True)
+        for name in ("home", "state"):
+            (place / name).mkdir(mode=0o700)
+            if os.geteuid() == 0:
+                os.chown(place / name, owner.pw_uid, owner.pw_gid)
+
+
+def _places(folder: Path, settings: Settings) -> dict[str, Path]:
+    """The folder of each further address."""
+    return {address: folder / "hosts" / address for address in settings.addresses[1:]}
 
 
 def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
@@ -207,8 +216,9 @@ def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
     }
     config = [
         *settings.lines,
-        "ListenAddress 127.0.0.1",
         f"Port {port}",
+        # sshd takes 16 of them at most
+        f"ListenAddress {settings.addresses[0] if len(settings.addresses) == 1 else '0.0.0.0'}",
         f"HostKey {folder / 'host_key'}",
         f"AuthorizedKeysFile {folder / 'authorized_keys'}",
         f"AllowUsers {settings.user}",
@@ -222,10 +232,12 @@ def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
         "UseDNS no",
         "MaxStartups 100",
         "Subsystem sftp internal-sftp",
-        "SetEnv " + " ".join(f'{name}="{value}"' for name, value in environment.items()),
-        "",
+        _set_env(environment),
     ]
-    (folder / "sshd_config").write_text("\n".join(config))
+    for address, place in _places(folder, settings).items():
+        own = {**environment, "HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state")}
+        config += [f"Match LocalAddress {address}", _set_env(own)]
+    (folder / "sshd_config").write_text("\n".join([*config, ""]))
     with (folder / "sshd.log").open("wb") as log:
         process = subprocess.Popen(
             [program, "-D", "-e", "-f", str(folder / "sshd_config")],
@@ -242,6 +254,10 @@ def _start(program: str, folder: Path, settings: Settings) -> Sshd | None:
     by_address = server.host_stanza().replace(f"Host {server.alias}", "Host 127.0.0.1", 1)
     Path(server.ssh_config).write_text(server.host_stanza() + by_address)
     return server
+
+
+def _set_env(environment: Mapping[str, str]) -> str:
+    return "SetEnv " + " ".join(f'{name}="{value}"' for name, value in environment.items())
 
 
 def _listens(server: Sshd) -> bool:

@@ -1,4 +1,4 @@
-"""Where do playbooks, profiles and patches lie, and which folder is asked first?"""
+"""Where do playbooks, profiles, patches and what a user configured lie, and which folder is asked first?"""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def data_folders(kind: FolderKind, extra: Sequence[Path] = ()) -> tuple[Path, ..
 
     A folder that does not exist stays in the list: an error names every place that was searched.
     """
-    users = _users(kind)
-    return (*extra, *([users] if users else ()), shipped(kind))
+    users = config_folder()
+    return (*extra, *([users / kind] if users else ()), shipped(kind))
 
 
 def shipped(kind: FolderKind) -> Path:
@@ -26,12 +26,12 @@ def shipped(kind: FolderKind) -> Path:
     return packed if packed.is_dir() else package.parent / kind
 
 
-def _users(kind: FolderKind) -> Path | None:
-    """None where nobody can say where this user's home folder is."""
+def config_folder() -> Path | None:
+    """What this user has configured; None where nobody can say where the home folder is."""
     configured = os.environ.get("XDG_CONFIG_HOME", "")
     if Path(configured).is_absolute():  # the XDG specification says to ignore relative paths
-        return Path(configured) / "deploy" / kind
+        return Path(configured) / "deploy"
     try:
-        return Path.home() / ".config" / "deploy" / kind
+        return Path.home() / ".config" / "deploy"
     except RuntimeError:
         return None

@@ -13,7 +13,9 @@ from typing import Any, Literal, Protocol
 from orchestrator.base.errors import Halted
 from orchestrator.on_host.secrets.secrets import redact, redacted
 
-EventKind = Literal["wait", "step", "progress", "finding", "note", "warning", "plan", "result", "error"]
+EventKind = Literal[
+    "wait", "step", "progress", "finding", "note", "warning", "plan", "result", "summary", "error"
+]
 State = Literal["ok", "skipped", "failed", "interrupted"]
 
 

@@ -57,6 +57,17 @@ def hosts(ctx: click.Context, _: click.Parameter | None, typed: str) -> list[Com
     return [CompletionItem(f"{user}{at}{name}") for name in _offered(names) if name.startswith(host)]
 
 
+def groups(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
+    """Groups of hosts that the user has named; a path is completed by the shell as a file."""
+    from orchestrator.base.errors import UsageError
+    from orchestrator.hosts.inventory import group_names
+
+    with contextlib.suppress(UsageError):
+        if named := _starting(typed, group_names()):
+            return named
+    return [CompletionItem(typed, type="file")]
+
+
 def gpus(_: click.Context, __: click.Parameter | None, typed: str) -> list[CompletionItem]:
     """Names of cards behind the count that was typed, in a spelling that a shell need not quote."""
     from orchestrator.survey.cards import known

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator.cli import complete
-from orchestrator.cli.options import FOLDER, SharedOptions
+from orchestrator.cli.options import FOLDER, SharedOptions, hosts_options
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -25,18 +25,12 @@ if TYPE_CHECKING:
     Examined: TypeAlias = "tuple[Saved, tuple[Check, ...], Measured | None]"
 
 REFUSED = 4
+VERDICTS = {0: "without a fault", REFUSED: "with a fault"}
 
 
 @click.command(epilog="Example:  deploy doctor --host 10.1.230.174 --save gpu7.json")
 @click.argument("playbook", required=False, shell_complete=complete.playbooks)
-@click.option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="HOST",
-    shell_complete=complete.hosts,
-    help="alias, user@host:port, or local; several times = side by side",
-)
+@hosts_options
 @click.option(
     "--facts", metavar="FILE", shell_complete=complete.files, help="check what --save wrote, without a host"
 )
@@ -87,40 +81,28 @@ def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) 
 
 def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> int:
     """Every host side by side; a host that cannot be reached takes no other with it."""
-    from orchestrator.base.errors import DeployError
-    from orchestrator.cli.main import tell
     from orchestrator.cli.session import know_passwords
+    from orchestrator.cli.several import side_by_side
     from orchestrator.report.choose import display
 
     know_passwords(options.hosts)
     playbook = _playbook(options)
     several = len(options.hosts) > 1
+    speaking = threading.Lock()
 
-    def examined(name: str) -> Examined | DeployError:
-        try:
-            return _read(name, options, playbook, shown, collective=collective)
-        except DeployError as error:
-            if not several:
-                raise
-            return error
+    def examined(name: str) -> int:
+        saved, more, measured = _read(name, options, playbook, shown, collective=collective)
+        with speaking, shown.aside():
+            if save:
+                _write(save, saved)
+            return _show(saved, options, more, measured)
 
     with display(sys.stderr, as_json=False, several_hosts=several) as shown:
         if several:
-            with ThreadPoolExecutor(len(options.hosts)) as pool:
-                answers = list(pool.map(examined, options.hosts))
-        else:  # in this thread, which an interrupt ends at once
-            answers = [examined(options.hosts[0])]
-    codes = []
-    for name, answer in zip(options.hosts, answers, strict=True):
-        if isinstance(answer, DeployError):
-            tell(answer, as_json=options.json, host=name)
-            codes.append(answer.exit_code)
-            continue
-        saved, more, measured = answer
-        if save:
-            _write(save, saved)
-        codes.append(_show(saved, options, more, measured))
-    return max(codes)
+            return side_by_side(
+                options.hosts, examined, shown, as_json=options.json, breadth=options.breadth, words=VERDICTS
+            )
+        return examined(options.hosts[0])  # in this thread, which an interrupt ends at once
 
 
 def _playbook(options: SharedOptions) -> Playbook | None:

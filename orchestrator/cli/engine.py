@@ -125,7 +125,8 @@ def _on_each(
     report_to: TextIO | None = None,
 ) -> int:
     """Carry `work` out on every host; what happens is told as in `session.on_each_host`."""
-    from orchestrator.cli.session import asker_of, know_passwords
+    from orchestrator.cli.asking import asker_of
+    from orchestrator.cli.session import know_passwords
     from orchestrator.cli.several import side_by_side
     from orchestrator.report.choose import display
 
@@ -153,5 +154,5 @@ def _on_each(
                 return work(Engines(host, report, lambda verb: f"deploy engine {verb} {way}", consents, ask))
 
         if several:
-            return side_by_side(reached.hosts, on, shown, as_json=reached.json)
+            return side_by_side(reached.hosts, on, shown, as_json=reached.json, breadth=reached.breadth)
         return on(reached.hosts[0])

@@ -18,7 +18,6 @@ REPLICAS = click.option(
     "--replicas", type=click.IntRange(1, 999), metavar="N",
     help="how many; as many as there are where it is left out",
 )  # fmt: skip
-FAIL_FAST = click.option("--fail-fast", is_flag=True, help="begin no other replica once one has failed")
 
 
 class FleetVerbs(click.Group):
@@ -52,14 +51,12 @@ def fleet() -> None:
     "--router", type=click.Choice(["vllm-router", "none"]), default="vllm-router", show_default=True,
     help="what shares requests out",
 )  # fmt: skip
-@FAIL_FAST
 @repairing_options
 @acting_options
 def up(
     options: SharedOptions,
     replicas: int | None,
     router: str,
-    fail_fast: bool,
     dry_run: bool,
     **wishes: Any,
 ) -> int:
@@ -76,7 +73,7 @@ def up(
             return _tell_places(opened, placed)
         from orchestrator.cli.fleet_run import FleetRun
 
-        return FleetRun(opened).up(placed, router=router != "none", fail_fast=fail_fast)
+        return FleetRun(opened).up(placed, router=router != "none", fail_fast=options.breadth.fail_fast)
 
     return on_fleet(options, work, report_to=sys.stderr if dry_run else None, **wishes)
 

@@ -24,6 +24,8 @@ AFTER: Forms = {
     # the command line, playbooks, patches, logs
     "unknown_consent": "deploy up --help",
     "host_name": "deploy --help",
+    "unknown_hosts": "deploy up --help",
+    "hosts_file": "deploy up --help",
     "invalid_option": ("deploy {verb} --help", "deploy show {playbook}"),
     "unknown_playbook": "deploy list playbooks",
     "invalid_playbook": "deploy list playbooks",

@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -70,6 +71,8 @@ def logs(
             _folded(chunks, grammar)
         return 0
 
+    if follow:  # none of them ends by itself
+        options = replace(options, breadth=replace(options.breadth, at_once=len(options.hosts)))
     return on_each_host(options, work, report_to=sys.stderr)
 
 

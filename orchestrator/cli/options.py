@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import click
 
 from orchestrator.base.limits import Limits
 from orchestrator.cli import complete, values
+from orchestrator.cli.breadth import AT_ONCE, Breadth
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,25 @@ class SharedOptions:
     engine_version: str | None
     json: bool
     verbose: bool
+    breadth: Breadth = field(default_factory=Breadth)
 
 
 FOLDER = click.Path(file_okay=False, exists=True, path_type=Path)
 PLAYBOOK = click.argument("playbook", default="", shell_complete=complete.playbooks)
-_HOST = functools.partial(
-    click.option, "--host", "hosts", multiple=True, metavar="HOST", shell_complete=complete.hosts,
-    help="alias, user@host:port, or local; several times = side by side",
+HOSTS = (
+    click.option(
+        "--host", "hosts", multiple=True, metavar="HOST", shell_complete=complete.hosts,
+        help="alias, user@host:port, or local; several times, or gpu[01-16] = side by side",
+    ),
+    click.option(
+        "--hosts", "listed", metavar="FILE|GROUP", shell_complete=complete.groups,
+        help="those of a file (one a line), of a group in config.yaml, or of a list",
+    ),
+    click.option(
+        "--parallel", "at_once", type=click.IntRange(1, 1000), default=AT_ONCE, show_default=True, metavar="N",
+        help="so many hosts at work at once",
+    ),
+    click.option("--fail-fast", is_flag=True, help="begin on no further host once one has failed"),
 )  # fmt: skip
 _SSH = (
     click.option("--ssh-config", "-F", metavar="FILE", shell_complete=complete.files, help="instead of ~/.ssh/config"),
@@ -88,6 +101,24 @@ class ReachedHosts:
     accept_host_keys: tuple[str, ...]
     json: bool
     verbose: bool
+    breadth: Breadth
+
+
+def named_hosts(given: dict[str, Any], *, required: bool) -> None:
+    """Put what `HOSTS` were given together: `hosts`, each once in their order, and the `breadth`."""
+    from orchestrator.hosts.ranges import expanded
+
+    names = [name for text in given["hosts"] for name in expanded(text)]
+    if (listed := given.pop("listed")) is not None:
+        from orchestrator.hosts import inventory
+
+        names += inventory.listed(listed)
+    if required and not names:
+        raise click.MissingParameter(
+            ctx=click.get_current_context(), param_hint="'--host'", param_type="option"
+        )
+    given["hosts"] = tuple(dict.fromkeys(names))
+    given["breadth"] = Breadth(given.pop("at_once"), given.pop("fail_fast"))
 
 
 def reaching_options(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,25 +126,39 @@ def reaching_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(verb)
     def call(**given: Any) -> Any:
+        named_hosts(given, required=True)
         reached = {name: given.pop(name) for name in ReachedHosts.__dataclass_fields__}
         return verb(ReachedHosts(**reached), **given)
 
-    for decorate in reversed((_HOST(required=True), *_SSH, *_TELLING)):
+    for decorate in reversed((*HOSTS, *_SSH, *_TELLING)):
+        call = decorate(call)
+    return call
+
+
+def hosts_options(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb with options of its own those that name hosts; they reach it as `hosts` and `breadth`."""
+
+    @functools.wraps(verb)
+    def call(**given: Any) -> Any:
+        named_hosts(given, required=False)
+        return verb(**given)
+
+    for decorate in reversed(HOSTS):
         call = decorate(call)
     return call
 
 
 def shared_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Give a verb the shared options; they reach it as one `SharedOptions` value, its own as keywords."""
-    return _sharing(verb, _HOST(required=True))
+    return _sharing(verb, *HOSTS, required=True)
 
 
 def planning_options(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a verb that can do without a host: it is given one, or its cards, or its facts."""
-    return _sharing(verb, *PLANNED_FOR)
+    return _sharing(verb, *PLANNED_FOR, required=False)
 
 
-def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..., Any]:
+def _sharing(verb: Callable[..., Any], *host: Callable[..., Any], required: bool) -> Callable[..., Any]:
     @functools.wraps(verb)
     def call(**given: Any) -> Any:
         names = SharedOptions.__dataclass_fields__
@@ -122,6 +167,7 @@ def _sharing(verb: Callable[..., Any], *host: Callable[..., Any]) -> Callable[..
         if not given["playbook"] and given["model_dir"] is None:
             context = click.get_current_context()
             raise click.MissingParameter(ctx=context, param_hint="'PLAYBOOK'", param_type="argument")
+        named_hosts(given, required=required)
         shared = {name: given.pop(name) for name in names}
         return verb(SharedOptions(**shared), **given)
 
@@ -151,7 +197,7 @@ def acting_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 PLANNED_FOR = (
-    _HOST(required=False),
+    *HOSTS,
     click.option(
         "--gpu", metavar="[COUNTx]NAME", shell_complete=complete.gpus,
         help="instead of a host: its cards, as in '8xRTX PRO 6000'",

@@ -27,4 +27,11 @@ def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
         deployment.restart()
         return 0
 
-    return on_each_host(options, work, source=by_the_host, whole=not dry_run, **wishes)
+    return on_each_host(
+        options,
+        work,
+        source=by_the_host,
+        whole=not dry_run,
+        words={0: "planned" if dry_run else "healthy"},
+        **wishes,
+    )

@@ -6,19 +6,18 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-import click
-
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.cli import as_one
+from orchestrator.cli.asking import asker_of
 from orchestrator.cli.options import SharedOptions
-from orchestrator.cli.several import side_by_side
+from orchestrator.cli.several import DONE, side_by_side
 from orchestrator.on_host.secrets.secrets import brief, redact, remember
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from orchestrator.models.published import Published
     from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
+    from orchestrator.report.outcomes import HostEnd
 
 Verb = Callable[["Deployment"], "int | None"]
 Sourcing = Callable[[SharedOptions, tuple[str, ...]], "Sought"]
@@ -53,6 +53,8 @@ def on_each_host(
     source: Sourcing | None = None,
     whole: bool = False,
     as_far_as_reached: bool = False,
+    words: Mapping[int, str] = DONE,
+    closing: Callable[[Sequence[HostEnd]], None] | None = None,
 ) -> int:
     """Carry `work` out on every host, several side by side; gives the highest exit code.
 
@@ -60,6 +62,7 @@ def on_each_host(
     `as_far_as_reached`: it is done though some of them cannot be reached.
     `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, before any host, unless
     another `source` is named. What happens is told on standard output, or to `report_to` by a verb whose standard output is data.
+    Of several hosts `words` says what an exit code means; the last word has `closing`, else a summary.
     """
     source = source or (by_the_host if limits is None else launched_by)
     sought = source(options, consents)
@@ -75,7 +78,10 @@ def on_each_host(
             return _on_all(command, whole=whole, as_far_as_reached=as_far_as_reached)
         if not several:
             return _on_host(command, options.hosts[0])
-        return side_by_side(options.hosts, lambda name: _on_host(command, name), shown, as_json=options.json)
+        return side_by_side(
+            options.hosts, lambda name: _on_host(command, name), shown,
+            as_json=options.json, breadth=options.breadth, words=words, closing=closing,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -333,17 +339,3 @@ def folder_of(folder: str, *, local: bool) -> str:
                 verb="up",
             ) from None
     return folder if folder.startswith(("/", "~")) else f"~/{folder}"
-
-
-def asker_of(hosts: Sequence[str], shown: Display, *, as_json: bool) -> Callable[[str], bool] | None:
-    """Ask where a person sits at a terminal and one host is concerned."""
-    if as_json or len(hosts) > 1 or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-
-    from orchestrator.report.layout import passage
-
-    def ask(question: str) -> bool:
-        with shown.aside():
-            return click.confirm(passage(question), err=True)
-
-    return ask

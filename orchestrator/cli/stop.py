@@ -34,7 +34,7 @@ def stop(options: SharedOptions, dry_run: bool, part: bool) -> int:
             deployment.stop(part=part)
         return 0
 
-    return on_each_host(options, work, whole=True)
+    return on_each_host(options, work, whole=True, words={0: "looked at" if dry_run else "stopped"})
 
 
 def would_stop(reading: Reading, ending: Clean) -> None:

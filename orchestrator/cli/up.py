@@ -32,4 +32,6 @@ def up(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
         deployment.up()
         return 0
 
-    return on_each_host(options, work, whole=not dry_run, **wishes)
+    return on_each_host(
+        options, work, whole=not dry_run, words={0: "planned" if dry_run else "healthy"}, **wishes
+    )

@@ -28,4 +28,4 @@ def verify(options: SharedOptions, deep: bool) -> int:
             deployment.reading.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
         return 0 if verdict.whole else BROKEN
 
-    return on_each_host(options, work)
+    return on_each_host(options, work, words={0: "whole", BROKEN: "broken"})

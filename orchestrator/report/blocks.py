@@ -46,6 +46,8 @@ def message(event: Event, width: int) -> list[StyledLine]:
     lines = [visible(line) for line in event.text.split("\n")]
     if event.kind == "plan":
         return list(_labelled(lines, 13))
+    if event.kind == "summary":
+        return wrapped([], event.text, width, role="strong")
     if event.kind == "result":
         return [[], *_labelled(lines, 10)]
     return [[(line, "")] for line in lines]

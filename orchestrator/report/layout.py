@@ -80,7 +80,7 @@ def step_head(state: str, name: str) -> StyledLine:
 
 
 def prefix_of(host: str, several_hosts: bool) -> str:
-    return f"[{host}] " if several_hosts else ""
+    return f"[{host}] " if several_hosts and host else ""
 
 
 def fraction(data: Mapping[str, Any]) -> float | None:

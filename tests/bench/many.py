@@ -1,0 +1,174 @@
+"""How long does the state of 100 hosts take, in how much memory, against the tools that would run one command on each?
+
+    python tests/bench/many.py [--hosts 10,30,100] [--rounds N] [--rivals PYTHON] [--parallel N]
+
+Prints one line a figure: its name, the figure, the bar. The hosts are addresses of loopback (127.0.0.1 and on) at one sshd, each with a
+HOME and a state of its own; what they do costs the same processors. Each figure is of a whole process: start, connect to all, look,
+end. Memory is the largest sum of the resident sizes of the process and all its children. `--rivals` is the python of an environment with
+pyinfra and ansible-core; what is not installed there is skipped. Each tool may be at work on as many hosts at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ground import ROOT, line, load, shown
+
+from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
+
+BAR_MB = 150
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one command took."""
+
+    seconds: float
+    processors: float
+    """Seconds of processor time of the process and its children; not of the hosts."""
+    mb: float
+
+
+def addresses(count: int) -> tuple[str, ...]:
+    return tuple(f"127.0.{number // 200}.{1 + number % 200}" for number in range(count))
+
+
+def name_of(number: int) -> str:
+    return f"gpu{number + 1:03}"
+
+
+def reach(server: Sshd, folder: Path, count: int) -> None:
+    """An ssh_config with a name for each host, and a file of their names."""
+    key = server.known_hosts_line().split(" ", 1)[1]
+    places = addresses(count)
+    server.known_hosts.write_text("".join(f"[{place}]:{server.port} {key}" for place in places))
+    stanzas = [
+        server.host_stanza(HostName=place).replace(f"Host {server.alias}", f"Host {name_of(number)}", 1)
+        for number, place in enumerate(places)
+    ]
+    (folder / "ssh_config").write_text("\n".join(stanzas))
+
+
+def ways(folder: Path, count: int, parallel: int, rivals: str | None) -> dict[str, list[str]]:
+    """A command line a tool."""
+    names = [name_of(number) for number in range(count)]
+    (folder / "hosts.txt").write_text("\n".join(names) + "\n")
+    found = {
+        "deploy status": [
+            sys.executable, "-m", "orchestrator.cli.main", "status", "kimi-k2.5", "--ssh-config", "ssh_config",
+            *WAY(names, parallel),
+        ]
+    }  # fmt: skip
+    tools = Path(rivals).parent if rivals else Path("/nonexistent")
+    if (tools / "pyinfra").exists():
+        data = {"ssh_config_file": str(folder / "ssh_config")}
+        (folder / "hosts.py").write_text(f"hosts = {[(name, data) for name in names]!r}\n")
+        found["pyinfra"] = [
+            str(tools / "pyinfra"),
+            "-y",
+            "--parallel",
+            str(parallel),
+            "hosts.py",
+            "exec",
+            "--",
+            "true",
+        ]
+    if (tools / "ansible").exists():
+        found["ansible-core"] = [
+            str(tools / "ansible"), "all", "-i", "hosts.txt", "-m", "ansible.builtin.command", "-a", "true",
+            "-f", str(parallel), "--ssh-common-args", f"-F {folder / 'ssh_config'}",
+            "-e", f"ansible_python_interpreter={sys.executable}",
+        ]  # fmt: skip
+    return found
+
+
+def WAY(names, parallel):
+    return [w for n in names for w in ("--host", n)]
+
+
+def take(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Taken:
+    """Carry a command out and watch what it takes."""
+    before = os.times()
+    began = time.monotonic()
+    largest = 0.0
+    with (folder / "printed").open("wb") as printed:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=printed, stderr=printed)
+        while process.poll() is None:
+            largest = max(largest, resident(process.pid))
+            time.sleep(POLL_SECONDS)
+    seconds = time.monotonic() - began
+    if process.returncode != 0:
+        text = (folder / "printed").read_text(errors="replace")
+        raise SystemExit(f"{command[0]} left with {process.returncode}: {text[-2000:]}")
+    after = os.times()
+    processors = after.children_user + after.children_system - before.children_user - before.children_system
+    return Taken(seconds, processors, largest / 1e6)
+
+
+def resident(pid: int) -> int:
+    """Bytes of a process and its children; pages that they share are counted for each."""
+    try:
+        own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        children = [
+            int(child)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()
+        ]
+    except (OSError, IndexError):  # it has just ended
+        return 0
+    return own + sum(map(resident, children))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--hosts", default="10,30,100", help="how many, one after the other")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parallel", type=int, default=32)
+    parser.add_argument("--rivals", help="python of an environment with pyinfra and ansible-core")
+    given = parser.parse_args()
+    counts = [int(count) for count in given.hosts.split(",")]
+    server = launch_sshd(Settings(addresses=addresses(max(counts)), lines=["MaxStartups 1000"]))
+    try:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            reach(server, folder, max(counts))
+            environment = {
+                **os.environ,
+                "HOME": temporary,
+                "PYTHONPATH": str(ROOT),
+                "ANSIBLE_PIPELINING": "1",
+            }
+            for count in counts:
+                commands = ways(folder, count, given.parallel, given.rivals)
+                taken: dict[str, list[Taken]] = {tool: [] for tool in commands}
+                for _ in range(given.rounds):  # they alternate, so that all meet the same load
+                    for tool, command in commands.items():
+                        taken[tool].append(take(command, folder, environment))
+                load()
+                for tool, times in taken.items():
+                    tell(count, tool, times)
+    finally:
+        end_sshd(server)
+
+
+def tell(count: int, tool: str, times: Sequence[Taken]) -> None:
+    ours = tool == "deploy status"
+    seconds = shown([once.seconds for once in times])
+    line(f"{count} hosts, {tool}", seconds, "first" if ours else "behind deploy")
+    of_processors = shown([once.processors for once in times])
+    line(f"of it processors of the controller, {tool}", of_processors, "none")
+    memory = f"{max(once.mb for once in times):.0f} MB"
+    line(f"its memory, {tool}", memory, f"{BAR_MB} MB" if ours else "none")
+
+
+if __name__ == "__main__":
+    main()
