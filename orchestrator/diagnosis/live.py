@@ -49,6 +49,12 @@ class Live:
         return self._following.startup.phase
 
     @property
+    def waits(self) -> bool:
+        """Whether its ranks wait for others where all of them meet."""
+        meeting = self._following.startup.meeting
+        return meeting is not None and not meeting.met
+
+    @property
     def context(self) -> int | None:
         """Tokens of one request, where the engine has said before it served that it takes fewer than the model's own."""
         return self._following.startup.context

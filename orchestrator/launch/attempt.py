@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal
@@ -17,6 +16,7 @@ from orchestrator.launch import dumps, vigil
 from orchestrator.launch.ended import Judged, judge, named, open_to_doubt
 from orchestrator.launch.failure import Failure, how_it_ended
 from orchestrator.launch.following_end import FollowingEnd
+from orchestrator.launch.other_hosts import ALONE, OtherHosts
 from orchestrator.launch.packed import packed
 from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
@@ -41,7 +41,7 @@ PEER_SECONDS, QUIET_SECONDS = 6.0, 1.5
 class Attempt:
     """One launch of a playbook, followed while this context is open; what becomes of it goes on record.
 
-    `past` is what was before this run followed it; `proceed` raises where it is to be followed no longer. Whatever follows it raises BudgetSpent("server_busy" or
+    `past` is what was before this run followed it; `peers` are the other hosts of its group: it is followed no longer where they do not go on. Whatever follows it raises BudgetSpent("server_busy" or
     "server_refuses") or PreflightRefused("no_key") where it serves and only we get no completion: nothing goes on record
     then, and nothing is to be repaired.
     """
@@ -53,18 +53,20 @@ class Attempt:
         under_way: UnderWay,
         *,
         past: Past,
-        proceed: Callable[[], None] = lambda: None,
+        peers: OtherHosts = ALONE,
     ) -> None:
         self._job = job
         self._plan = plan
         self._under_way = under_way
         self._past = past
-        self._proceed = proceed
+        self._peers = peers
         self._grammar = job.playbook.kind.log
         self._server = Server(job)
         live = Live(plan.beside_log, job.wishes.patches, self._grammar)
         self._live = live
-        self._shown = Progress(live, past, served=under_way.served)
+        self._shown = Progress(
+            live, past, served=under_way.served, peers=peers, spread=plan.playbook.node is not None
+        )
         self._proven = False
         self._dumps: tuple[DumpFile, ...] = ()
         self.context: int | None = None
@@ -88,7 +90,7 @@ class Attempt:
             on_log=self._shown.log,
             on_wait=self._shown.waited,
             given_up=self._shown.given_up,
-            proceed=self._proceed,
+            proceed=self._peers.proceed,
         )
         self._watch.__enter__()
         return self
@@ -114,7 +116,7 @@ class Attempt:
     def outlive(self, seconds: float) -> Failure | None:
         """Make sure for so long that one which answered lives on (None), while others are waited for."""
         seen = self._watch.until_exit(seconds)
-        return None if seen.state == "late" else self._failure(FollowingEnd(seen))
+        return None if seen.state == "late" else self._failure(self._end(seen))
 
     def overheard(self) -> Failure | None:
         """How it stands now that another host of its group has failed, once it has said what it has to say of that: its log may
@@ -124,9 +126,11 @@ class Attempt:
             seen = self._watch.until_quiet(PEER_SECONDS, QUIET_SECONDS)
             if seen.state == "exited":
                 return self._failure(FollowingEnd(seen))
-            diagnosis = self._diagnosis(FollowingEnd(Seen("lingering")))
+            diagnosis = self._diagnosis(self._end(seen))
             if diagnosis.verdict in ("fault", "unknown_fault"):
                 return self._failure(FollowingEnd(Seen("lingering")))
+            if diagnosis.verdict == "hang":
+                return self._failure(self._end(Seen("hanging")))
         except HostError:
             return None
         return Failure(self._under_way.launch, seen, diagnosis, overheard=True)
@@ -139,6 +143,9 @@ class Attempt:
         """Ask a launch that was healthy before until a completion comes out (None), or until it is known to be broken."""
         end = self._answer()
         return None if end is None else self._failure(end)
+
+    def _end(self, seen: Seen) -> FollowingEnd:
+        return FollowingEnd(seen, idle_seconds=self._shown.idle_seconds)
 
     def _settled(self, end: FollowingEnd | None) -> Failure | None:
         """What an end comes to. One that may have served for days is not given up for the first answer that fails."""
@@ -157,7 +164,7 @@ class Attempt:
             seen = self._watch.until_ready(limit)
             if seen.state != "ready":
                 step.state, step.done = "failed", how_it_ended(seen, None)
-                return FollowingEnd(seen, idle_seconds=self._shown.idle_seconds)
+                return self._end(seen)
             step.done = self._shown.summary
             self._shown.answered = True
         return None

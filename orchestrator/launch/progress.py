@@ -11,6 +11,7 @@ from orchestrator.base.events import StepReport
 from orchestrator.diagnosis.engine import Diagnosis
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
+from orchestrator.launch.other_hosts import ALONE, OtherHosts
 from orchestrator.launch.watch import GivenUp
 from orchestrator.on_host.secrets.secrets import redact
 from orchestrator.programs.watch import Labour
@@ -26,15 +27,31 @@ WORTH_READING = 1 << 20
 WORTH_COMPUTING = 0.2
 """Likewise seconds of processor time."""
 SHORT = {"loading weights": "weights", "capturing graphs": "graphs", "downloading": "download"}
+APART_SECONDS = 60.0
+"""How long ranks of one launch may wait where all meet once those of every host do: they have nothing to do but to find each
+other, which takes seconds."""
+FOR_GOOD_SECONDS = 24 * 3600.0
+"""How long is said to be silent what waits there in vain: longer than any phase may take."""
 Past = Literal["new", "older", "healthy"]
 """What was before this run followed a launch: nothing, since the run started it itself; nobody knows what, since another
 run did, and it may have served for days; or a completion came out of it."""
 
 
 class Progress:
-    """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive."""
+    """What a launch is doing, told when it changes and while it is waited for; a finding is told as its lines arrive.
 
-    def __init__(self, live: Live, past: Past = "new", *, served: bool = False) -> None:
+    `spread`: its ranks compute together with those of its `peers`.
+    """
+
+    def __init__(
+        self,
+        live: Live,
+        past: Past = "new",
+        *,
+        served: bool = False,
+        peers: OtherHosts = ALONE,
+        spread: bool = False,
+    ) -> None:
         self.step: StepReport | None = None
         self.completion_failed = False
         """Whether a completion of our own failed."""
@@ -42,6 +59,9 @@ class Progress:
         """Whether its server is known to have come up, whatever the log says."""
         self._live = live
         self._past = past
+        self._peers = peers
+        self._spread = spread
+        self._waits_since: float | None = None
         self._told = "starting"
         self._phase_told = ""
         self._reached: dict[str, float] = {}
@@ -54,7 +74,11 @@ class Progress:
     @property
     def idle_seconds(self) -> float:
         """How long there has been neither a line nor work that is progress."""
-        return time.monotonic() - self._life
+        now = time.monotonic()
+        since = self._waits_since
+        if self._spread and since is not None and now - since > APART_SECONDS:
+            return FOR_GOOD_SECONDS  # which of itself is no hang: all others must wait there too
+        return now - self._life
 
     def log(self, chunk: bytes) -> None:
         """Take bytes of the log that arrived together."""
@@ -62,6 +86,7 @@ class Progress:
             self._life, self._hangs = time.monotonic(), False
             for phase in self._live.feed(chunk):
                 self._phase(phase)
+            self._waits_since = (self._waits_since or time.monotonic()) if self._live.waits else None
             if diagnosis := self._live.look():
                 self._finding(diagnosis)
             if not self._live.doomed:
@@ -77,15 +102,16 @@ class Progress:
     def given_up(self) -> GivenUp | None:
         """Whether the launch has failed for good and only lingers, or stands still for longer than its phase may.
 
-        What the log says of a server counts only where a completion of our own failed at its start as well.
+        One of several hosts stands still where all of them do. What the log says of a server counts only where a completion of our own failed at its start as well.
         """
         believed = self._past == "new" and self.completion_failed
         if self._past == "healthy" or (self.serves and not believed):
+            self._peers.all_still(not self._spread)  # whose head serves is waited for by nobody
             return None
         since = self._doomed_since
         if since is not None and time.monotonic() - since > LINGER_SECONDS:
             return "lingering"
-        return "hanging" if self._hangs else None
+        return "hanging" if self._peers.all_still(self._hangs) else None
 
     def _phase(self, phase: Phase) -> None:
         self._reached.setdefault(phase.name, time.monotonic())

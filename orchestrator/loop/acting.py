@@ -49,7 +49,7 @@ class Acting:
         stride = stride or alone()
         stride.begin()
         with ExitStack() as until_end:
-            work = Work(self.reading.job, self._require, until_end, stride.proceed)
+            work = Work(self.reading.job, self._require, until_end, stride)
             try:
                 for step in steps:
                     end = self._wait(step, work, stride) or step.do(work)

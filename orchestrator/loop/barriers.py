@@ -18,6 +18,7 @@ class Barriers:
     def __init__(self, hosts: int) -> None:
         self._at: list[float] = [0] * hosts
         self._changed = threading.Condition()
+        self._still = [False] * hosts
         self._halted = False
         self.fallen = False
         """Whether they go on no further since the launch of one of them has failed."""
@@ -44,6 +45,11 @@ class Barriers:
             self._at[number] = to
             self._changed.notify_all()
 
+    def all_still(self, number: int, still: bool) -> bool:
+        """Whether that host stands still, and all others do or have nothing left to do."""
+        self._still[number] = still
+        return still and all(own or at == math.inf for own, at in zip(self._still, self._at, strict=True))
+
     def all_at(self, stage: Stage, seconds: float) -> bool:
         """Whether every host has come as far within so many seconds; raises Halted."""
         with self._changed:
@@ -67,7 +73,12 @@ class Stride:
 
     def begin(self) -> None:
         """At the beginning of a list: whatever was reached before is not what the others wait for."""
+        self.all_still(False)
         self._barriers.move(self._number, 0)
+
+    def all_still(self, still: bool) -> bool:
+        """Whether this host stands still, and all others do or have nothing left to do."""
+        return self._barriers.all_still(self._number, still)
 
     def come_to(self, stage: Stage) -> None:
         self._barriers.move(self._number, stage)

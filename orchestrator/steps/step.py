@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from orchestrator.job import Job
 from orchestrator.launch.failure import Failure
+from orchestrator.launch.other_hosts import ALONE, OtherHosts
 from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import Plan
 
@@ -56,18 +57,19 @@ class Effects:
 
 class Work:
     """What the steps of one list hand to each other: the launch that they follow; `require` raises where the lock is no
-    longer held, `proceed` (Halted) where another host of the group has failed."""
+    longer held, `proceed` (Halted) where another one of the `peers`, the hosts of the group, has failed."""
 
     def __init__(
         self,
         job: Job,
         require: Callable[[], None],
         until_end: ExitStack,
-        proceed: Callable[[], None] = lambda: None,
+        peers: OtherHosts = ALONE,
     ) -> None:
         self.job = job
         self.require = require
-        self.proceed = proceed
+        self._peers = peers
+        self.proceed = peers.proceed
         self.context: int | None = None
         """Tokens of one request, as the server told with its last completion."""
         self._until_end = until_end
@@ -77,7 +79,7 @@ class Work:
         """Follow this launch until the list has ended."""
         from orchestrator.launch.attempt import Attempt
 
-        attempt = Attempt(self.job, plan, launch, past=past, proceed=self.proceed)
+        attempt = Attempt(self.job, plan, launch, past=past, peers=self._peers)
         self._attempt = self._until_end.enter_context(attempt)
 
     def overheard(self) -> Failure | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from orchestrator.diagnosis.lines import read
-from orchestrator.diagnosis.startup import Phase, StartUp
+from orchestrator.diagnosis.startup import Meeting, Phase, StartUp
 from orchestrator.engines.command_line import arguments_of
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.engines.vllm.log.start import START
@@ -143,3 +143,12 @@ def test_a_server_in_which_the_engine_only_begins_is_another_programs() -> None:
     own = b"(APIServer pid=7) INFO 01-02 15:23:54 [api_server.py:1] vLLM API server version 0.16.0"
     assert fed([own, *OTHERS, BEGINS]).up_line == 2
     assert fed([*OTHERS, BEGINS.replace(b"(EngineCore pid=9) ", b"")]).up_line == 1
+
+
+def test_ranks_wait_where_all_meet_until_they_have_met() -> None:
+    waits = b"(Worker pid=1) INFO 01-02 15:23:56 [a.py:1] world_size=2 rank=0 local_rank=0 distributed_init_method=tcp://10.0.0.1:29501 backend=nccl"
+    met = b"(Worker pid=1) INFO 01-02 15:23:57 [a.py:1] rank 0 in world size 2 is assigned as DP rank 0, PP rank 0, TP rank 0, EP rank 0"
+    by_nccl = b"(Worker pid=1) INFO 01-02 15:23:57 [a.py:1] vLLM is using nccl==2.27.5"
+    assert fed([waits]).meeting == Meeting("10.0.0.1:29501")
+    assert fed([waits, met]).meeting == fed([waits, by_nccl]).meeting == Meeting("10.0.0.1:29501", met=True)
+    assert fed([waits.replace(b"world_size=2", b"world_size=1"), met]).meeting is None

@@ -11,7 +11,8 @@ from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.startup import Phase
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, RootCause
 from orchestrator.launch import progress
-from orchestrator.launch.progress import Past, Progress, phase_text
+from orchestrator.launch.other_hosts import ALONE
+from orchestrator.launch.progress import APART_SECONDS, Past, Progress, phase_text
 from orchestrator.programs.watch import Labour
 
 UP = Phase("up")
@@ -26,7 +27,7 @@ class Reader:
         self.phases = [Phase("starting")]
         self.found: Diagnosis | None = None
         self.verdict: Any = "starting"
-        self.doomed = self.served = False
+        self.doomed = self.served = self.waits = False
 
     @property
     def phase(self) -> Phase:
@@ -68,9 +69,26 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def shown(past: Past = "new", *, served: bool = False) -> tuple[Progress, Reader, Step]:
+class Peer:
+    """Another host of the group, which stands still or does not."""
+
+    def __init__(self, *, still: bool) -> None:
+        self.still = still
+        self.asked: list[bool] = []
+
+    def proceed(self) -> None:
+        return
+
+    def all_still(self, still: bool) -> bool:
+        self.asked.append(still)
+        return still and self.still
+
+
+def shown(
+    past: Past = "new", *, served: bool = False, peer: Peer | None = None
+) -> tuple[Progress, Reader, Step]:
     reader, step = Reader(), Step()
-    made = Progress(cast(Live, reader), past, served=served)
+    made = Progress(cast(Live, reader), past, served=served, peers=peer or ALONE, spread=peer is not None)
     made.step = cast(StepReport, step)
     return made, reader, step
 
@@ -197,3 +215,40 @@ def test_a_server_came_up_where_its_log_or_somebody_who_knows_says_so() -> None:
     reader.served = True
     assert made.serves
     assert shown(served=True)[0].serves
+
+
+@pytest.mark.parametrize(("still", "given_up"), [(True, "hanging"), (False, None)])
+def test_one_of_several_hosts_stands_still_where_all_do(still: bool, given_up: str | None) -> None:
+    made, reader, _ = shown(peer=Peer(still=still))
+    reader.verdict = "hang"
+    made.waited(700.0, IDLE)
+    assert made.given_up() == given_up
+
+
+def test_a_host_whose_head_serves_is_waited_for_by_nobody() -> None:
+    peer = Peer(still=True)
+    made, _, _ = shown(served=True, peer=peer)
+    assert made.given_up() is None
+    assert peer.asked == [False]
+
+
+def test_ranks_that_wait_where_all_meet_wait_in_vain_after_a_minute(clock: Clock) -> None:
+    made, reader, _ = shown(peer=Peer(still=True))
+    reader.waits = True
+    made.log(b"world_size=2 rank=0\n")
+    clock.now += APART_SECONDS / 2
+    made.log(b"a warning\n")
+    assert made.idle_seconds == 0.0
+    clock.now += APART_SECONDS
+    assert made.idle_seconds > 3600
+    reader.waits = False
+    made.log(b"rank 0 in world size 2 is assigned\n")
+    assert made.idle_seconds == 0.0
+
+
+def test_ranks_of_one_host_may_take_their_time_to_meet(clock: Clock) -> None:
+    made, reader, _ = shown()
+    reader.waits = True
+    made.log(b"world_size=2 rank=0\n")
+    clock.now += 2 * APART_SECONDS
+    assert made.idle_seconds == 2 * APART_SECONDS

@@ -55,3 +55,15 @@ def test_who_waits_is_woken_by_a_halt() -> None:
     assert ends == ["halted"]
     with pytest.raises(Halted):
         barriers.strides[1].proceed()
+
+
+def test_a_group_stands_still_where_each_host_does_or_has_nothing_left_to_do() -> None:
+    first, second, third = Barriers(3).strides
+    third.end()
+    assert not first.all_still(True)
+    assert second.all_still(True)
+    assert first.all_still(True)
+    second.begin()
+    assert not first.all_still(True)
+    assert alone().all_still(True)
+    assert not alone().all_still(False)

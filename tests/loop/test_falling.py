@@ -58,3 +58,16 @@ def test_what_the_others_said_is_told() -> None:
 
 def test_of_a_host_that_serves_alone_nothing_more_is_to_be_said() -> None:
     assert whose(HOSTS[:1], [ended(LOST)], VLLM) == (0, ())
+
+
+def test_hosts_that_wait_for_each_other_are_told_as_that() -> None:
+    waiting = Failure(1, Seen("hanging"), quiet("hang", WAITS))
+    number, (sentence,) = whose(HOSTS, [waiting, waiting], VLLM)
+    assert number == 0
+    assert sentence.startswith("gpu-a and gpu-b do not reach each other")
+
+
+def test_a_hang_is_that_of_the_host_which_has_not_come() -> None:
+    waiting = Failure(1, Seen("hanging"), quiet("hang", WAITS))
+    missing = Failure(1, Seen("hanging"), quiet("hang"))
+    assert whose(HOSTS, [waiting, missing], VLLM)[0] == 1

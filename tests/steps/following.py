@@ -27,7 +27,7 @@ class Followed:
         self.context = None
         self.asked: list[Any] = []
 
-    def __call__(self, job: Any, plan: Any, launch: UnderWay, *, past: str, proceed: Any) -> Followed:
+    def __call__(self, job: Any, plan: Any, launch: UnderWay, *, past: str, peers: Any) -> Followed:
         self.asked.append((launch.launch, past))
         return self
 

@@ -74,10 +74,10 @@ START = Start(
     detail_hints=portrait.DETAIL_HINTS,
     details=portrait.DETAILS,
     commands=portrait.COMMANDS,
-    # of one rank alone there is nobody to be met
+    # of one rank alone there is nobody to be met; NCCL, which takes its time, begins once all are there
     meeting=re.compile(
         r"world_size=(?!1 )\d{1,6} rank=.{0,80}distributed_init_method=tcp://(?P<place>[^\s,]{1,200})"
-        r"|(?P<met>rank \d{1,6} in world size \d{1,6} is assigned as DP rank)"
+        r"|(?P<met>rank \d{1,6} in world size \d{1,6} is assigned as DP rank|vLLM is using nccl)"
     ),
     shares=("tensor_parallel_size", "pipeline_parallel_size"),
     shown="kv_cache_dtype",
