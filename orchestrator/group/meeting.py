@@ -12,12 +12,18 @@ _SLOWEST = 1
 """Mbit/s of an interface that tells no speed, as virtual ones do: any that tells one is preferred."""
 
 
+_LOOPBACK = Address(interface="lo", address="127.0.0.1", prefix=8, mbit=None)
+
+
 def meeting(hosts: Mapping[str, Addresses]) -> dict[str, Address]:
     """The address of each host, by its name, on the fastest network that all of them are in.
 
-    A network in which two machines have the same address is one inside each of them, as container engines make them.
+    A network in which two machines have the same address is one inside each of them, as container engines make them. Names of one
+    machine meet inside it: whatever other networks it has may come and go.
     Raises PreflightRefused("no_common_network").
     """
+    if len({(listed.hostname, listed.addresses) for listed in hosts.values()}) == 1:
+        return dict.fromkeys(hosts, _LOOPBACK)
     common = [own for network in _networks(hosts) if (own := _on(network, hosts)) is not None]
     if not common:
         look = f"ip -br address  # on {next(iter(hosts))}"

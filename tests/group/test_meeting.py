@@ -44,10 +44,10 @@ def test_the_network_is_the_fastest_of_all_hosts(first: list, second: list, take
     assert list(places) == ["a", "b"]
 
 
-def test_two_names_of_one_machine_meet_on_it() -> None:
-    own = [("eth0", "10.0.0.1/24", 1000)]
+@pytest.mark.parametrize("own", [[("eth0", "10.0.0.1/24", 1000)], []], ids=["with a network", "without any"])
+def test_two_names_of_one_machine_meet_inside_it(own: list) -> None:
     places = meeting({"a": host("one", *own), "b": host("one", *own)})
-    assert places["a"].address == places["b"].address == "10.0.0.1"
+    assert {(place.interface, place.address) for place in places.values()} == {("lo", "127.0.0.1")}
 
 
 def test_hosts_that_are_apart_are_told_with_their_addresses() -> None:
