@@ -148,8 +148,14 @@ def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool
     "--drain-timeout", type=values.Seconds(least=0.001), default=600.0, show_default=True, metavar="SECONDS",
     help="how long one may take to answer what it has",
 )  # fmt: skip
+@click.option(
+    "--haproxy", "socket", metavar="SOCKET",
+    help="have an HAProxy of your own drain them, by its admin socket on the first host",
+)  # fmt: skip
 @repairing_options
-def restart(options: SharedOptions, min_ready: int | None, drain_timeout: float, **wishes: Any) -> int:
+def restart(
+    options: SharedOptions, min_ready: int | None, drain_timeout: float, socket: str | None, **wishes: Any
+) -> int:
     """Start every replica anew by the playbook as it is now, one by one, so that no request is lost.
 
     Each is taken out of the router, has answered what it has, is stopped, started, proven by a completion and
@@ -161,7 +167,7 @@ def restart(options: SharedOptions, min_ready: int | None, drain_timeout: float,
     def work(opened: OpenFleet) -> int:
         from orchestrator.cli.fleet_run import FleetRun
 
-        return FleetRun(opened).restart(min_ready, drain_timeout)
+        return FleetRun(opened).restart(min_ready, drain_timeout, haproxy=socket)
 
     return on_fleet(options, work, source=by_the_host, **wishes)
 

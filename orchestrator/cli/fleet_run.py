@@ -11,6 +11,7 @@ from orchestrator.base.errors import UsageError
 from orchestrator.cli.main import tell
 from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.fleet_state import state_of
+from orchestrator.loop.haproxy import Haproxy
 from orchestrator.loop.rolling import Rolling
 from orchestrator.report.fleet import places_json
 from orchestrator.report.layout import WIDTH, plain
@@ -42,12 +43,15 @@ class FleetRun:
         self._tell(fleet, healthy)
         return max(self.codes, default=0)
 
-    def restart(self, min_ready: int | None, drain_seconds: float) -> int:
-        """Change all that there are, one by one; `min_ready` others serve meanwhile, all unless told."""
+    def restart(self, min_ready: int | None, drain_seconds: float, *, haproxy: str | None) -> int:
+        """Change all that there are, one by one; `min_ready` others serve meanwhile, all unless told. `haproxy` is the admin
+        socket of the proxy that drains them, where it is no router of ours."""
         opened = self._opened
         there(opened)
         replicas = opened.replicas(None)
         fleet = self._fleet(replicas, router=False)
+        if haproxy is not None:
+            fleet.routing = Haproxy(opened.router_job(), haproxy, replicas)
         least = len(replicas) - 1 if min_ready is None else min_ready
         changed = Rolling(fleet, min_ready=least, drain_seconds=drain_seconds).restart()
         self._tell(fleet, changed)

@@ -53,6 +53,7 @@ AFTER: Forms = {
     "as_one_offline": "deploy plan --help",
     "nodes_differ": "{command} --set {setting}",
     "no_fleet": "deploy fleet --help",
+    "haproxy_backend": "deploy fleet config --help",
     "min_ready": "{command} --min-ready {ready}",
     "not_drained": "{command} --drain-timeout 3600",
     "not_back": "{command}",
@@ -148,6 +149,7 @@ AFTER: Forms = {
     "patch_not_in_force": "deploy status {asked}",
 }
 AFTER_A_PROGRAM: Forms = {
+    "haproxy_socket": "{command} --haproxy SOCKET",
     "host_script": "{command} -v",
     "host_answer": "{command} -v",
     "foreign_folder": "{command} --consent foreign-folder",

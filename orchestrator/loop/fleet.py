@@ -11,10 +11,10 @@ from functools import partial
 from orchestrator.base.errors import DeployError
 from orchestrator.fleet.replica import Replica
 from orchestrator.job import Job
+from orchestrator.loop.balancer import Balancer
 from orchestrator.loop.deployment import Deployment
 from orchestrator.loop.healed import inherit
 from orchestrator.loop.lock import Lock
-from orchestrator.loop.routing import Routing
 from orchestrator.loop.side_by_side import side_by_side
 
 
@@ -44,7 +44,7 @@ class Fleet:
         self,
         lock: Job,
         members: Sequence[FleetMember],
-        routing: Routing | None,
+        routing: Balancer | None,
         failed: Failed,
         *,
         fail_fast: bool = False,

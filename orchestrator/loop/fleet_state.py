@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from orchestrator.base.errors import DeployError
+from orchestrator.loop.balancer import Listed, in_flight
 from orchestrator.loop.fleet import FleetMember
-from orchestrator.loop.routing import Listed, Routing, in_flight
+from orchestrator.loop.routing import Routing
 from orchestrator.loop.side_by_side import side_by_side
 from orchestrator.report.fleet import replica_json
 

@@ -6,9 +6,9 @@ import time
 
 from orchestrator.base.amounts import duration
 from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused
+from orchestrator.loop.balancer import Balancer, in_flight
 from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.going_back import Before, go_back
-from orchestrator.loop.routing import Routing, in_flight
 
 QUIET_SECONDS = 1.0
 """How long a replica must have had no request: one that the router sent before it let go of it may be on its way."""
@@ -72,7 +72,7 @@ class Rolling:
                 ready=str(ready),
             )
 
-    def _drain(self, member: FleetMember, routing: Routing) -> None:
+    def _drain(self, member: FleetMember, routing: Balancer) -> None:
         """Wait until it has no request any more; where that takes too long it is put back, as it was."""
         routing.withdraw(member.replica)
         job = member.job

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 
 from orchestrator.base.errors import LaunchFailed, PreflightRefused
@@ -15,12 +13,13 @@ from orchestrator.fleet.replica import Replica
 from orchestrator.install import follow
 from orchestrator.install.installation import Installation
 from orchestrator.job import Job
-from orchestrator.launch.server import SMOKE_SECONDS, Server, tokens
+from orchestrator.launch.server import Server
+from orchestrator.loop.balancer import ASK_SECONDS, Balancer, Listed
 from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.on_host.environments.place import INTERPRETER
 from orchestrator.on_host.kinds import registry
-from orchestrator.on_host.ports.endpoint import parse_tokens, reachable
+from orchestrator.on_host.ports.endpoint import reachable
 from orchestrator.plan.installing import CONSENT
 from orchestrator.playbook.endpoint import place_of
 from orchestrator.playbook.pinned import PinnedEngine
@@ -34,24 +33,15 @@ from orchestrator.survey.observed import Observed
 UP_SECONDS = 30.0
 ADMIT_SECONDS = 60.0
 """How long the router may take to list a replica as healthy, which has just answered a completion: it asks it itself first."""
-ASK_SECONDS = 10.0
 INTERVAL_SECONDS = 0.25
 OPENLY = "listen-openly"
 
 
-@dataclass(frozen=True)
-class Listed:
-    """The replicas that the router has by URL, and whether it takes each for healthy; None where it does not answer."""
-
-    workers: Mapping[str, bool] | None
-
-    def admitted(self, replica: Replica) -> bool:
-        return (self.workers or {}).get(replica.url, False)
-
-
-class Routing:
+class Routing(Balancer):
     """The router of one fleet. It is a launch of its own, under the fleet's name with -router behind it: status, logs and stop
     of a deployment do for it too."""
+
+    title = "the router"
 
     def __init__(self, job: Job, router: Router) -> None:
         self.reading = Reading(job)
@@ -63,7 +53,6 @@ class Routing:
         return self.reading.job
 
     def begin(self) -> None:
-        """Have it up, with or without replicas; raises what keeps it from that."""
         self._permit()
         observed, _ = self.reading.observe()
         if observed.health == 200 and observed.listens:
@@ -84,16 +73,13 @@ class Routing:
         return f"{self._router.name} {self._router.version}"
 
     def end(self) -> None:
-        """Stop it; what it passes on is cut off."""
         Server(self.job).stop(by_person=True)
 
     def listed(self) -> Listed:
-        """The replicas that it has."""
         answer = self._ask(self._router.workers_path)
         return Listed(self._router.workers(answer.text) if answer.status == 200 else None)
 
     def admit(self, replica: Replica) -> None:
-        """Have requests sent to it; raises LaunchFailed("not_admitted") where the router does not take it for healthy."""
         if self.listed().admitted(replica):
             return
         with self.job.report.wait("admit", replica.name, limit=ADMIT_SECONDS):
@@ -106,7 +92,6 @@ class Routing:
                 )
 
     def withdraw(self, replica: Replica) -> None:
-        """Have nothing sent to it any more; what it has been sent goes on. Raises LaunchFailed("not_withdrawn")."""
         listed = self.listed()
         if listed.workers is None or replica.url not in listed.workers:
             return
@@ -115,17 +100,6 @@ class Routing:
             raise LaunchFailed(
                 "not_withdrawn", f"{self.pin} keeps {replica.name}: {answer.text.strip()[:200]}"
             )
-
-    def prove(self) -> None:
-        """Have a completion out of it, as clients do; raises LaunchFailed("no_completion_routed")."""
-        place = place_of(self.job.playbook)
-        with self.job.report.step("smoke", "a completion through the router", limit=SMOKE_SECONDS) as step:
-            answer = Server(self.job).complete(place)
-            if not answer.ok:
-                reason = answer.error or f"status {answer.status}"
-                message = f"{self.job.host.name}: {self.pin} gives no completion: {reason}"
-                raise LaunchFailed("no_completion_routed", message)
-            step.done = tokens(answer)
 
     def _until(self, replica: Replica, *, there: bool) -> bool:
         give_up = time.monotonic() + (ADMIT_SECONDS if there else ASK_SECONDS)
@@ -215,13 +189,3 @@ class Routing:
             host=reachable(playbook.listen), port=playbook.port, path=path, post=post, timeout=seconds
         )
         return ask(self.job.host, request, deadline=2 * seconds + ASK_SECONDS)
-
-
-def in_flight(job: Job) -> int | None:
-    """How many requests a replica has, those that wait in it too; None where its metrics do not tell."""
-    place = place_of(job.playbook)
-    request = AskServer(host=place.host, port=place.port, path="/metrics", timeout=ASK_SECONDS)
-    answer = ask(job.host, request)
-    counts = [parse_tokens(answer.text, gauge) for gauge in job.playbook.kind.server.at_work]
-    known = [count for count in counts if count is not None]
-    return sum(known) if answer.status == 200 and known and len(known) == len(counts) else None
