@@ -14,7 +14,7 @@ from orchestrator.base.errors import Halted
 from orchestrator.on_host.secrets.secrets import redact, redacted
 
 EventKind = Literal[
-    "wait", "step", "progress", "finding", "note", "warning", "plan", "result", "summary", "error"
+    "wait", "step", "progress", "finding", "note", "warning", "plan", "result", "end", "summary", "error"
 ]
 State = Literal["ok", "skipped", "failed", "interrupted"]
 

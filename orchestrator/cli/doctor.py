@@ -97,7 +97,7 @@ def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> i
                 _write(save, saved)
             return _show(saved, options, more, measured)
 
-    with display(sys.stderr, as_json=False, several_hosts=several) as shown:
+    with display(sys.stderr, as_json=False, hosts=len(options.hosts)) as shown:
         if several:
             return side_by_side(
                 options.hosts, examined, shown, as_json=options.json, breadth=options.breadth, words=VERDICTS

@@ -133,7 +133,7 @@ def _on_each(
     know_passwords(reached.hosts)
     several = len(reached.hosts) > 1
     with display(
-        report_to or sys.stdout, as_json=reached.json and report_to is None, several_hosts=several
+        report_to or sys.stdout, as_json=reached.json and report_to is None, hosts=len(reached.hosts)
     ) as shown:
         ask = asker_of(reached.hosts, shown, as_json=reached.json)
 

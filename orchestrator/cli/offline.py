@@ -75,7 +75,7 @@ def _without_a_host(
     if options.model_dir:
         playbook = playbook.in_folder(folder_of(options.model_dir, local=False))
     name, survey = _supposed(playbook, gpu, facts)
-    with display(sys.stderr, as_json=False, several_hosts=False) as shown:
+    with display(sys.stderr, as_json=False) as shown:
         asked = command_for(again(options, "HOST"))
         report = Report(shown, name)
         job = Job(

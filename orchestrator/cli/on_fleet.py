@@ -165,7 +165,7 @@ def on_fleet(
 
     as_json = options.json and report_to is None
     with (
-        display(report_to or sys.stdout, as_json=as_json, several_hosts=True) as shown,
+        display(report_to or sys.stdout, as_json=as_json, hosts=2) as shown,
         ExitStack() as stack,
     ):
         standing = _standing(options, sought.playbook.instance, shown, stack)

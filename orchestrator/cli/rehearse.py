@@ -256,7 +256,7 @@ def _install(as_json: bool) -> str:
     from orchestrator.rehearsal import cpu_engine
     from orchestrator.report.choose import display
 
-    with display(sys.stdout, as_json=as_json, several_hosts=False) as shown:
+    with display(sys.stdout, as_json=as_json) as shown:
         with Report(shown, HOST).step("engine", f"{cpu_engine.PACKAGE} into {cpu_engine.folder()}") as step:
             python = cpu_engine.install(step.progress)
             step.done = f"{cpu_engine.PACKAGE} installed; the next rehearsal finds it there"
@@ -267,7 +267,7 @@ def _tell(as_json: bool, text: str, **data: Any) -> None:
     from orchestrator.base.events import Report
     from orchestrator.report.choose import display
 
-    with display(sys.stdout, as_json=as_json, several_hosts=False) as shown:
+    with display(sys.stdout, as_json=as_json) as shown:
         Report(shown, HOST).emit("note", text, **data)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.base.errors import DeployError, mistake
 from orchestrator.cli.breadth import Breadth
+from orchestrator.report.crowd import FEW
 
 if TYPE_CHECKING:
     from orchestrator.base.events import Display
@@ -27,28 +28,39 @@ def side_by_side(
     words: Mapping[int, str] = DONE,
     closing: Callable[[Sequence[HostEnd]], None] | None = None,
 ) -> int:
-    """Each failure is told as it happens, and the highest code wins.
+    """Each failure is told as it happens, of many hosts each kind of failure once; the highest code wins.
 
     `words` says what an exit code of `work` means. At the end the hosts are told by what they came to, or by `closing` instead.
     """
-    from orchestrator.report.outcomes import HostEnd, not_begun, summary
+    from orchestrator.base.events import Report
+    from orchestrator.report.outcomes import HostEnd, groups_json, in_groups, not_begun
 
-    def ended(name: str) -> HostEnd:
+    kinds = set[tuple[str, str]]()
+    crowd = len(names) > FEW and not as_json
+
+    def come_to(name: str) -> HostEnd:
         try:
             code = work(name)
-        except DeployError as error:
-            return _told(error, name, shown, as_json=as_json)
         except Exception as error:
-            return _told(mistake(error), name, shown, as_json=as_json, raised=error)
+            end = _end_of(name, error)
+            if not crowd or (end.word, end.why) not in kinds:
+                kinds.add((end.word, end.why))
+                _tell(name, error, shown, as_json=as_json)
+            return end
         return HostEnd(name, code, words.get(code, f"exit {code}"))
 
-    outcomes = at_once(names, ended, breadth, lambda outcome: outcome.code != 0)
-    ends = [outcomes.get(name) or not_begun(name) for name in names]
+    def ended(name: str) -> HostEnd:
+        end = come_to(name)
+        Report(shown, name).emit("end", end.word, why=end.why or None, exit_code=end.code)
+        return end
+
+    begun = at_once(names, ended, breadth, lambda end: end.code != 0)
+    ends = [begun.get(name) or not_begun(name) for name in names]
     if closing is not None:
         closing(ends)
     else:
-        shown.show(summary(ends))
-    return max(outcome.code for outcome in ends)
+        Report(shown, "").emit("summary", in_groups(ends), outcomes=groups_json(ends))
+    return max(end.code for end in ends)
 
 
 def at_once(
@@ -78,14 +90,18 @@ def at_once(
     return ends
 
 
-def _told(
-    error: DeployError, name: str, shown: Display, *, as_json: bool, raised: Exception | None = None
-) -> HostEnd:
-    from orchestrator.cli.main import tell, trace
+def _end_of(name: str, error: Exception) -> HostEnd:
     from orchestrator.report.outcomes import of_error
 
+    return of_error(name, error if isinstance(error, DeployError) else mistake(error))
+
+
+def _tell(name: str, error: Exception, shown: Display, *, as_json: bool) -> None:
+    from orchestrator.cli.main import tell, trace
+
     with shown.aside():
-        if raised is not None:
-            trace(raised)
-        tell(error, as_json=as_json, host=name)
-    return of_error(name, error)
+        if isinstance(error, DeployError):
+            tell(error, as_json=as_json, host=name)
+        else:
+            trace(error)
+            tell(mistake(error), as_json=as_json, host=name)

@@ -25,7 +25,7 @@ def finished(event: Event, width: int, *, several_hosts: bool) -> list[StyledLin
     Of several hosts each line is told apart by a prefix. A plan, a finding and a result keep their 80 columns
     and stand as a block below their host's name, so that they can be pasted.
     """
-    if event.kind in ("wait", "progress") or event.data.get("state") == "started":
+    if event.kind in ("wait", "progress", "end") or event.data.get("state") == "started":
         return []
     prefix = prefix_of(event.host, several_hosts)
     room = width - len(prefix)

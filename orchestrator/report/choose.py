@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -15,20 +16,26 @@ UNABLE = ("", "dumb", "unknown")
 """TERM of a terminal that cannot rewrite a line."""
 
 
-def display(out: TextIO, *, as_json: bool, several_hosts: bool) -> Display:
-    """JSON lines for programs, lines rewritten in place on a terminal, appended lines everywhere else."""
+def display(out: TextIO, *, as_json: bool, hosts: int = 1) -> Display:
+    """JSON lines for programs, lines rewritten in place on a terminal, appended lines everywhere else.
+
+    Of more `hosts` than a `FEW` it is shown how all of them stand, and the worst.
+    """
     if as_json:
         from orchestrator.report.json_lines import JsonLines
 
         return JsonLines(out)
     _survive(out)
+    from orchestrator.report.crowd import FEW, Crowd
+
+    crowd = Crowd(hosts, time.monotonic) if hosts > FEW else None
     if on_terminal(out):
         from orchestrator.report.terminal import Terminal
 
-        return Terminal(out, several_hosts=several_hosts)
+        return Terminal(out, several_hosts=hosts > 1, crowd=crowd)
     from orchestrator.report.plain import PlainLines
 
-    return PlainLines(out, several_hosts=several_hosts)
+    return PlainLines(out, several_hosts=hosts > 1, crowd=crowd)
 
 
 def write(lines: Sequence[StyledLine], out: TextIO) -> None:

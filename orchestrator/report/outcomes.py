@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.base.errors import (
     BudgetSpent,
@@ -16,7 +17,6 @@ from orchestrator.base.errors import (
     UnknownFailure,
     UsageError,
 )
-from orchestrator.base.events import Event
 
 WORDS: Mapping[str, str] = {
     "host_unreachable": "unreachable",
@@ -65,13 +65,12 @@ def not_begun(host: str) -> HostEnd:
     return HostEnd(host, 0, "not begun")
 
 
-def summary(outcomes: Sequence[HostEnd]) -> Event:
-    """The event that ends a command on several hosts."""
-    data = [
+def groups_json(ends: Sequence[HostEnd]) -> list[dict[str, Any]]:
+    """[{"outcome", "why", "exit_code", "hosts"}]: hosts by what they came to."""
+    return [
         {"outcome": word, "why": why or None, "exit_code": code, "hosts": hosts}
-        for (code, word, why), hosts in _groups(outcomes)
+        for (code, word, why), hosts in _groups(ends)
     ]
-    return Event("summary", in_groups(outcomes), data={"outcomes": data})
 
 
 def in_groups(outcomes: Sequence[HostEnd], *, named: bool = True) -> str:

@@ -17,6 +17,7 @@ from typing import TextIO
 from orchestrator.base.amounts import duration, rounded
 from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
+from orchestrator.report.crowd import Crowd
 from orchestrator.report.layout import WIDTH, StyledLine, plain, prefix_of, step_head, wrapped
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import CurrentSteps, Going
@@ -37,9 +38,15 @@ class PlainLines:
     """
 
     def __init__(
-        self, out: TextIO, *, several_hosts: bool = False, clock: Callable[[], float] = time.monotonic
+        self,
+        out: TextIO,
+        *,
+        several_hosts: bool = False,
+        crowd: Crowd | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._out = out
+        self._crowd = crowd
         self._several_hosts = several_hosts
         self._clock = clock
         self._under_way = CurrentSteps(clock)
@@ -47,6 +54,8 @@ class PlainLines:
         self._ticker = Ticker(self.tick, 0.1)
         self._spoke: dict[str, float] = {}
         self._announced: dict[int, _Announced] = {}
+        self._due = clock() + QUIET_SECONDS
+        self._times = 0
 
     def __enter__(self) -> PlainLines:
         self._ticker.start()
@@ -66,19 +75,32 @@ class PlainLines:
         with self._lock:
             self._spoke.setdefault(event.host, self._clock())
             self._under_way.take(event)
-            self._write(event.host, finished(event, WIDTH, several_hosts=self._several_hosts))
+            if self._crowd:
+                self._write("", self._crowd.take(event, WIDTH))
+            else:
+                self._write(event.host, finished(event, WIDTH, several_hosts=self._several_hosts))
             self.tick()
 
     def tick(self) -> None:
         """Say what is waited for, where that is due."""
         with self._lock:
             now = self._clock()
+            if self._crowd:
+                self._tick_of_all(self._crowd, now)
+                return
             for going in self._under_way.all():
                 announced = self._announced.setdefault(id(going), _Announced(going))
                 if now >= announced.due(self._spoke[going.host]):
                     self._write(going.host, announced.line(now, prefix_of(going.host, self._several_hosts)))
             known = {id(going) for going in self._under_way.all()}
             self._announced = {key: announced for key, announced in self._announced.items() if key in known}
+
+    def _tick_of_all(self, crowd: Crowd, now: float) -> None:
+        """Of many hosts it is said how all of them stand, ever less often."""
+        if now >= self._due and (going := self._under_way.all()):
+            self._write("", crowd.head(going, WIDTH))
+            self._due = now + PAUSES[min(self._times, len(PAUSES) - 1)]
+            self._times += 1
 
     def _write(self, host: str, lines: list[StyledLine]) -> None:
         if lines:

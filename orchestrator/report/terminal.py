@@ -15,6 +15,7 @@ from rich.text import Text
 from orchestrator.base.amounts import duration
 from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
+from orchestrator.report.crowd import Crowd
 from orchestrator.report.layout import WIDEST, Style, StyledLine, prefix_of, step_head, visible
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import CurrentSteps, Going
@@ -63,10 +64,12 @@ class Terminal:
         out: TextIO,
         *,
         several_hosts: bool = False,
+        crowd: Crowd | None = None,
         clock: Callable[[], float] = time.monotonic,
         console: Console | None = None,
     ) -> None:
         self._out = out
+        self._crowd = crowd
         self._several_hosts = several_hosts
         self._clock = clock
         self._console = console or console_for(out)
@@ -100,7 +103,11 @@ class Terminal:
                 return
             self._under_way.take(event)
             width = min(self._console.width, WIDEST)
-            self._redraw(finished(event, width, several_hosts=self._several_hosts))
+            if self._crowd:
+                if stays := self._crowd.take(event, width):  # the rest can wait for the clock
+                    self._redraw(stays)
+            else:
+                self._redraw(finished(event, width, several_hosts=self._several_hosts))
 
     def tick(self) -> None:
         """Let the clocks of what is under way go on."""
@@ -109,7 +116,7 @@ class Terminal:
                 self._redraw([])
 
     def _redraw(self, above: list[StyledLine]) -> None:
-        live = [self._going(going) for going in self._under_way.all()]
+        live = self._lines_under_way()
         room = max(10, self._console.width - 1)
         lines = [ansi(self._console, line, crop=room) for line in live[: max(1, self._console.height - 1)]]
         back = f"\x1b[{len(lines) - 1}A" if len(lines) > 1 else ""
@@ -120,6 +127,16 @@ class Terminal:
         self._out.write((_ERASE_BELOW if self._live else "") + stays + drawn)
         self._out.flush()
         self._live = drawn
+
+    def _lines_under_way(self) -> list[StyledLine]:
+        going = self._under_way.all()
+        if self._crowd is None:
+            return [self._going(step) for step in going]
+        shown, more = self._crowd.worst(going)
+        lines = self._crowd.head(going, min(self._console.width - 1, WIDEST - 1)) + list(
+            map(self._going, shown)
+        )
+        return [*lines, [(f"  and {more} more", "dim")]] if more else lines
 
     def _erase(self) -> None:
         if self._live:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.base.errors import DeployError, HostError, LaunchFailed, PreflightRefused
-from orchestrator.report.outcomes import HostEnd, in_groups, not_begun, of_error, summary
+from orchestrator.report.outcomes import HostEnd, groups_json, in_groups, not_begun, of_error
 
 GOOD = [HostEnd(f"gpu{number:02}", 0, "healthy") for number in range(5, 102)]
 FAILED = of_error("gpu03", LaunchFailed("no_remedy_left", "", patch="fp8-kv-mla"))
@@ -17,11 +17,9 @@ def test_like_outcomes_are_told_together() -> None:
 
 def test_many_hosts_of_an_outcome_are_counted_and_a_program_hears_of_all() -> None:
     names = [f"gpu{number}" for number in range(12)]
-    event = summary([of_error(name, PreflightRefused("gpu_busy", "")) for name in names])
-    assert event.text == f"12 refused: gpu_busy on {', '.join(names[:8])} and 4 more"
-    assert event.data["outcomes"] == [
-        {"outcome": "refused", "why": "gpu_busy", "exit_code": 4, "hosts": names}
-    ]
+    ends = [of_error(name, PreflightRefused("gpu_busy", "")) for name in names]
+    assert in_groups(ends) == f"12 refused: gpu_busy on {', '.join(names[:8])} and 4 more"
+    assert groups_json(ends) == [{"outcome": "refused", "why": "gpu_busy", "exit_code": 4, "hosts": names}]
 
 
 def test_what_was_not_begun_and_mistakes_of_ours_are_told_too() -> None:

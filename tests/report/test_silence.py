@@ -25,7 +25,7 @@ def notice():
         starved = max(starved, time.monotonic() - began - 0.02)
 threading.Thread(target=notice, daemon=True).start()
 
-with display(sys.stdout, as_json=False, several_hosts=False) as shown:
+with display(sys.stdout, as_json=False) as shown:
     report = Report(shown, "gpu7")
     with report.wait("connect", "to gpu7", limit=30):
         time.sleep(1.2)

@@ -124,7 +124,7 @@ LONG_STEPS = """
 import sys, time
 from orchestrator.report.choose import display
 from orchestrator.base.events import Report
-with display(sys.stdout, as_json=False, several_hosts=True) as shown:
+with display(sys.stdout, as_json=False, hosts=2) as shown:
     reports = [Report(shown, host) for host in ("gpu7", "gpu8")]
     for number in range(15):
         for report in reports:
