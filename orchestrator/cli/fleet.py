@@ -112,7 +112,7 @@ def status(options: SharedOptions) -> int:
             write(status_lines(state, width_of(sys.stdout)), sys.stdout)
         return 0
 
-    return on_fleet(options, work, report_to=sys.stderr)
+    return on_fleet(options, work, report_to=sys.stderr, whichever=True)
 
 
 @fleet.command(epilog="Example:  deploy fleet logs kimi-k2.5 --host gpu7 --replica 2 -f")
@@ -135,7 +135,7 @@ def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool
     def work(opened: OpenFleet) -> int:
         return show(opened, replica, router=router, follow=follow, lines=lines)
 
-    return on_fleet(options, work, report_to=sys.stderr)
+    return on_fleet(options, work, report_to=sys.stderr, whichever=True)
 
 
 @fleet.command(epilog="Example:  deploy fleet restart kimi-k2.5 --host gpu7 --host gpu8 --set context=65536")
@@ -183,7 +183,7 @@ def stop(options: SharedOptions) -> int:
 
         return FleetRun(opened).stop()
 
-    return on_fleet(options, work)
+    return on_fleet(options, work, whichever=True)
 
 
 @fleet.command(

@@ -29,6 +29,9 @@ class FleetRun:
         self._opened = opened
         self.report = opened.report(opened.standing.rooms[0].name, opened.name)
         self.codes: list[int] = []
+        for name, error in opened.absent.items():
+            with opened.shown.aside():
+                tell(error, as_json=opened.options.json, host=name)
 
     def up(self, placed: Sequence[Replica], *, router: bool, fail_fast: bool) -> int:
         """Bring up these replicas, and end those that are there beside them."""
@@ -69,7 +72,8 @@ class FleetRun:
         """How it is now; reads only."""
         opened = self._opened
         members = opened.members(there(opened))
-        return state_of(opened.name, members, opened.routing(wanted=False))
+        state = state_of(opened.name, members, opened.routing(wanted=False))
+        return {**state, "absent": {name: error.message for name, error in opened.absent.items()}}
 
     def _fleet(self, replicas: Sequence[Replica], *, router: bool, fail_fast: bool = False) -> Fleet:
         opened = self._opened

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from orchestrator.base.errors import UsageError
+from orchestrator.base.errors import DeployError, HostError, UsageError
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.session import (
     CONNECT_SECONDS,
@@ -48,6 +48,8 @@ class OpenFleet:
     shown: Display
     standing: FleetStanding
     stack: ExitStack = field(repr=False)
+    absent: Mapping[str, DeployError] = field(default_factory=dict)
+    """The hosts that could not be looked at, where that ends nothing."""
 
     @property
     def playbook(self) -> Playbook:
@@ -152,10 +154,13 @@ def on_fleet(
     yes: bool = False,
     report_to: TextIO | None = None,
     source: Sourcing | None = None,
+    whichever: bool = False,
 ) -> int:
     """Carry `work` out on all hosts together; what happens is told as in `session.on_each_host`.
 
     `limits` are those of verbs that plan a launch: of a model without a playbook they ask the Hub, unless another `source` is named.
+    A host that cannot be looked at ends it, unless it is done for `whichever` can be: what a verb that places replicas does not see it
+    would place anew.
     """
     know_passwords(options.hosts)
     sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
@@ -168,8 +173,9 @@ def on_fleet(
         display(report_to or sys.stdout, as_json=as_json, hosts=2) as shown,
         ExitStack() as stack,
     ):
-        standing = _standing(options, sought.playbook.instance, shown, stack)
-        return work(OpenFleet(options, sought, wishes, limits, shown, standing, stack))
+        standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
+        code = work(OpenFleet(options, sought, wishes, limits, shown, standing, stack, absent))
+        return max(code, *(error.exit_code for error in absent.values())) if absent else code
 
 
 def _require_replicas(options: SharedOptions, playbook: Playbook) -> None:
@@ -183,10 +189,21 @@ def _require_replicas(options: SharedOptions, playbook: Playbook) -> None:
         raise UsageError("replica_cards", f"nobody says how many GPUs a replica of {playbook.name} gets")
 
 
-def _standing(options: SharedOptions, fleet: str, shown: Display, stack: ExitStack) -> FleetStanding:
+def _standing(
+    options: SharedOptions, fleet: str, shown: Display, stack: ExitStack, *, whichever: bool
+) -> tuple[FleetStanding, dict[str, DeployError]]:
+    """How the fleet stands, and the hosts that could not be looked at; raises for one of them, or where all are."""
     from orchestrator.base.events import Report
     from orchestrator.fleet.looking import look, standing
     from orchestrator.loop.side_by_side import side_by_side
+
+    def tried(name: str) -> HostLook | DeployError:
+        try:
+            return looked(name)
+        except HostError as error:
+            if not whichever:
+                raise
+            return error
 
     def looked(name: str) -> HostLook:
         report = Report(shown, name)
@@ -195,7 +212,12 @@ def _standing(options: SharedOptions, fleet: str, shown: Display, stack: ExitSta
             return look(host, fleet)
 
     names: Sequence[str] = tuple(dict.fromkeys(options.hosts))
-    return standing(fleet, side_by_side([partial(looked, name) for name in names]))
+    looks = dict(zip(names, side_by_side([partial(tried, name) for name in names]), strict=True))
+    absent = {name: each for name, each in looks.items() if isinstance(each, DeployError)}
+    seen = [each for each in looks.values() if not isinstance(each, DeployError)]
+    if not seen:
+        raise next(iter(absent.values()))
+    return standing(fleet, seen), absent
 
 
 def opened(options: SharedOptions, name: str, report: Report, stack: ExitStack) -> Host:

@@ -64,6 +64,8 @@ def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
         lines += wrapped(
             [("  router   ", "dim")], f"{router['state']}, {router['url']} on {router['host']}", width
         )
+    for absent, reason in state["absent"].items():
+        lines += wrapped([(f"  {visible(absent)}  ", "warn")], f"cannot be asked: {reason}", width)
     name = max(map(len, ["replica", *(each["name"] for each in replicas)])) + 2
     host = max(map(len, ["host", *(visible(each["host"]) for each in replicas)])) + 2
     cards = max(map(len, ["cards", *(numbers(each["cards"]) for each in replicas)])) + 2

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
+from orchestrator.on_host.state.state import append, boot_id, machine_id, state_folder
 
 
 @pytest.fixture
@@ -45,6 +46,23 @@ def test_a_configuration_is_all_that_is_printed(playbook: str, capsys: pytest.Ca
     out = capsys.readouterr().out
     assert out.startswith("# tiny: 2 replicas on 1 host")
     assert out.endswith("    server tiny-1 127.0.0.1:8801\n    server tiny-2 127.0.0.1:8802\n")
+
+
+def test_a_host_that_is_away_hides_no_other(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    append(state_folder("tiny-1"), {"action": "launch", "launch": 1})
+    launch = state_folder("tiny-1") / "launches" / "1"
+    launch.mkdir(parents=True)
+    place = {"host": "127.0.0.1", "port": 8801, "model": "tiny"}
+    (launch / "command.json").write_text(json.dumps({"argv": ["engine"], "note": {"endpoint": place}}))
+    process = {"machine": machine_id(), "marker": "m", "boot_id": boot_id()}
+    (launch / "process.json").write_text(json.dumps(process))
+    away = ["--host", "local", "--host", "127.0.0.1:9"]
+    assert run(["fleet", "status", playbook, *away]) == 3
+    seen = capsys.readouterr()
+    assert "127.0.0.1:9  cannot be asked:" in seen.out
+    assert seen.out.splitlines()[-1].split()[:2] == ["tiny-1", "local"]
+    assert run(["fleet", "plan", playbook, *away]) == 3  # it would be given the place of one that is not seen
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(
