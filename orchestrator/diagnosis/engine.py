@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.diagnosis import beside, cut_off, endings, own_words, serving
 from orchestrator.diagnosis.answer import asked, finding, remedy
 from orchestrator.diagnosis.following import last_launch
-from orchestrator.diagnosis.hang import hangs, keeper
+from orchestrator.diagnosis.hang import hangs, keeper, last_word
 from orchestrator.diagnosis.incident import Incident, Raised, role_of
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog
 from orchestrator.diagnosis.lines import Line, read
@@ -207,7 +207,7 @@ def _refuses_requests(launch: LaunchLog, known: Known, patches: Sequence[Patch])
 
 def _hanging(launch: LaunchLog, known: Known, patches: Sequence[Patch], kept: Keeper | None) -> Diagnosis:
     """The last line is what is told, and judged; or who keeps it, where stacks were dumped."""
-    last = launch.startup.last or (kept.as_line if kept else None)
+    last = last_word(launch) or (kept.as_line if kept else None)
     if last is None:
         return Diagnosis(verdict="hang")
     wait = kept.wait if kept else None

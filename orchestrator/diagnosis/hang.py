@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from orchestrator.diagnosis.launches import LaunchLog
@@ -13,6 +14,8 @@ from orchestrator.diagnosis.standstill import standstill
 USUAL_SILENCE = 600.0
 """Seconds without a line after which a launch hangs (NCCL's own timeout), unless its phase may take longer."""
 _STALL_NOTICES = 3
+_ASIDE = re.compile(r"The hostname of the client socket cannot be retrieved")
+"""What torch says, healthy or not, of hosts whose addresses have no names, when it begins to wait for them."""
 STUCK_SECONDS = 180.0
 """How long requests of a server may run without a token of any of them."""
 
@@ -41,6 +44,17 @@ def hangs(
 def keeper(launch: LaunchLog, dumped: Sequence[Stack] = ()) -> Keeper | None:
     """What keeps it, by the stacks of its processes; None where none were dumped."""
     return kept_by(_stuck(launch, dumped) or _in_the_log(launch), launch.grammar.dumps)
+
+
+def last_word(launch: LaunchLog) -> Line | None:
+    """The last line that says what it was doing."""
+    last = launch.startup.last
+    if last is None or not _ASIDE.search(last.message):
+        return last
+    words = (
+        line for line in reversed(launch.tail) if line.message.strip() and not _ASIDE.search(line.message)
+    )
+    return next(words, last)
 
 
 def _stuck(launch: LaunchLog, stacks: Sequence[Stack]) -> tuple[Stack, ...]:

@@ -11,6 +11,7 @@ from orchestrator.base.amounts import duration, fewest
 from orchestrator.base.errors import BudgetSpent, DeployError, HostError, PreflightRefused, UsageError
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
+from orchestrator.diagnosis.moments import written
 from orchestrator.job import Job
 from orchestrator.launch import dumps, vigil
 from orchestrator.launch.ended import Judged, judge, named, open_to_doubt
@@ -284,7 +285,7 @@ class Attempt:
             asked=end.asked,
             known=judged.known,
             from_outside=judged.from_outside,
-            arrived=self._watch.arrived(diagnosis.root_cause.line) if diagnosis.root_cause else None,
+            came=self._came(end.seen, diagnosis),
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None
@@ -304,6 +305,14 @@ class Attempt:
             self._job.report.emit("warning", error.message)
             return failure
         return replace(failure, bundle=str(path))
+
+    def _came(self, seen: Seen, diagnosis: Diagnosis) -> float | None:
+        """When it came here, by this machine's clock. What an earlier run started has long been written when it is read: then
+        the log's own time, and none where it ended without a word."""
+        root = diagnosis.root_cause
+        if self._past == "new":
+            return self._watch.arrived(root.line) if root else seen.at
+        return written(self._watch.log_lines(), root.line, self._grammar) if root else None
 
     def _judged(self, seen: Seen, diagnosis: Diagnosis) -> Judged:
         """The diagnosis with what the host knows, where the log does not settle it."""

@@ -34,8 +34,8 @@ class Failure:
     """What the host knows about the end beside the log, in words."""
     from_outside: bool = False
     """Whether it was killed, nobody knows by whom, and nothing else explains the end."""
-    arrived: float | None = field(default=None, compare=False)
-    """When the line of its root cause came here, by this machine's clock (`time.monotonic`)."""
+    came: float | None = field(default=None, compare=False)
+    """When it came, by a clock that is the same for all hosts of its group (seconds); None where nobody knows."""
     overheard: bool = False
     """Whether only another host of its group failed, and this is how it stood then."""
 

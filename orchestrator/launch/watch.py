@@ -129,7 +129,10 @@ class Watch:
     def log_lines(self) -> Iterator[bytes]:
         """Every line of the log so far."""
         self._read_again.seek(0)
-        yield from self._read_again
+        while (
+            line := self._read_again.readline()
+        ):  # `yield from` would close the file with whoever reads no further
+            yield line
 
     def _follow(self, seconds: float, *, stop_when_ready: bool) -> Seen:
         started = time.monotonic()

@@ -64,7 +64,8 @@ class Acting:
 
     def _wait(self, step: Step, work: Work, stride: Stride) -> Failure | Onward | None:
         """Wait for the others where a step is a barrier; an end while it is waited is as that of a step."""
-        stride.proceed()
+        if not step.looks_back:
+            stride.proceed()
         if step.together is None:
             return None
         self.prepared = self.prepared or step.together == Stage.LAUNCH

@@ -22,15 +22,10 @@ def whose(
     """
     if len(failures) == 1:
         return 0, ()
-    joint = judge([_account(failure) for failure in failures], grammar)
+    accounts = [Account(each.diagnosis, each.came, gone=each.seen.state == "exited") for each in failures]
+    joint = judge(accounts, grammar)
     sentences = hosts_text(hosts, [failure.diagnosis for failure in failures], joint)
     if joint.apart or not failures[joint.cause].overheard:
         return joint.cause, tuple(sentences)
     own = [number for number, failure in enumerate(failures) if not failure.overheard]
     return min(own, key=lambda number: failures[number].seen.at), ()
-
-
-def _account(failure: Failure) -> Account:
-    gone = failure.seen.state == "exited"
-    at = failure.arrived or (failure.seen.at if gone else None)
-    return Account(failure.diagnosis, at, gone)

@@ -24,6 +24,10 @@ class Rejoin(Step):
     def effects(self) -> Effects:
         return Effects((f"nothing: follows launch {self.older.launch}",))
 
+    @property
+    def looks_back(self) -> bool:
+        return True
+
     def do(self, work: Work) -> None:
         work.follow(self.plan, self.older, past="older")
 

@@ -26,6 +26,10 @@ class Diagnose(Step):
             depends="a fault in it is repaired first, as its root cause asks for",
         )
 
+    @property
+    def looks_back(self) -> bool:
+        return True
+
     def do(self, work: Work) -> Failure | Onward:
         work.follow(self.plan, self.launch, past="older")
         return settled(work.attempt.until_ready() or work.attempt.prove(), ours=False) or "done"

@@ -107,6 +107,12 @@ class Step(ABC):
     @abstractmethod
     def effects(self) -> Effects: ...
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether it reads the log of a launch that an earlier run started, and so is done though another host of the group
+        has failed meanwhile: that log may have the cause."""
+        return False
+
     def meanwhile(self, work: Work) -> Failure | Onward | None:
         """Look, for a moment, at what goes on while others are waited for at this barrier; an end is as that of `do`."""
         return None

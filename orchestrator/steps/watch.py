@@ -28,6 +28,10 @@ class WatchStep(Step):
         usual = usual_seconds(self.plan.survey.observed.journal)
         return Effects((waits,), seconds=usual, depends=A_REPAIR)
 
+    @property
+    def looks_back(self) -> bool:
+        return self.older is not None
+
     def do(self, work: Work) -> Failure | Onward | None:
         if self.older is not None:
             work.follow(self.plan, self.older, past="older")

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.base.errors import BudgetSpent, PreflightRefused
+from orchestrator.diagnosis.moments import written
+from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch import attempt, vigil
 from orchestrator.launch.attempt import Attempt
 from orchestrator.launch.progress import Past, Progress
@@ -330,7 +332,7 @@ def test_when_another_of_its_group_has_failed_its_own_failure_is_on_record_thoug
     assert failure is not None
     assert (failure.seen.state, failure.overheard) == ("lingering", False)
     assert failure.cause.startswith("LedgerTornError")
-    assert failure.arrived is not None
+    assert failure.came is not None
     assert [(record["action"], record["result"]) for record in host.recorded] == [("outcome", "failed")]
 
 
@@ -342,3 +344,13 @@ def test_one_that_only_waits_when_another_of_its_group_has_failed_has_not_failed
     assert failure is not None
     assert failure.overheard
     assert host.recorded == []
+
+
+def test_when_what_an_earlier_run_started_failed_says_its_log() -> None:
+    host = Serving()
+    with following(host, "older") as launch:
+        host.log.put(MISMATCH)
+        eventually(lambda: [*launch._watch.log_lines()])
+        failure = launch.overheard()
+    assert failure is not None
+    assert failure.came == written(MISMATCH.splitlines(), 5, GRAMMAR)

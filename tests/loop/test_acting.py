@@ -135,3 +135,27 @@ def test_a_list_that_goes_on_no_further_ends_with_what_its_launch_says_of_a_fail
     interrupted = Barriers(2)
     with pytest.raises(Halted):
         acting.do([Following(interrupted.halt, Overheard())], interrupted.strides[0])
+
+
+@dataclass(frozen=True)
+class Earlier(Following):
+    """Follows what an earlier run started."""
+
+    @property
+    def looks_back(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("step", "is_read"), [(Earlier, True), (Following, False)])
+def test_the_log_of_an_earlier_launch_is_read_though_another_host_has_failed_already(
+    step: type[Following], is_read: bool
+) -> None:
+    barriers = Barriers(2)
+    barriers.fall()
+    acting = Acting(Reading(job()), Consents(), lambda: None)
+    steps = [step(lambda: None, Overheard())]
+    if is_read:
+        assert acting.do(steps, barriers.strides[0]) is FAILED
+    else:
+        with pytest.raises(Halted):
+            acting.do(steps, barriers.strides[0])

@@ -17,8 +17,8 @@ VLLM = registry.read("vllm").log
 HOSTS = ("gpu-a", "gpu-b")
 
 
-def ended(diagnosis: Diagnosis, at: float = 0.0, arrived: float | None = None) -> Failure:
-    return Failure(1, Seen("exited", 1, at=at), diagnosis, arrived=arrived)
+def ended(diagnosis: Diagnosis, at: float = 0.0, came: float | None = None) -> Failure:
+    return Failure(1, Seen("exited", 1, at=at), diagnosis, came=came)
 
 
 def overheard(diagnosis: Diagnosis) -> Failure:
@@ -26,17 +26,17 @@ def overheard(diagnosis: Diagnosis) -> Failure:
 
 
 LATE = Failure(1, Seen("late", at=5.0), quiet())
-SILENT = ended(quiet("starting"), at=9.0)
-LIVES = replace(ended(WHY, arrived=40.0), seen=Seen("lingering"))
+SILENT = ended(quiet("starting"), at=9.0, came=9.0)
+LIVES = replace(ended(WHY, came=40.0), seen=Seen("lingering"))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "host"),
     [
-        (ended(LOST, 1.0, arrived=1.0), LIVES, 1),
-        (ended(LOST, 1.0, arrived=1.0), SILENT, 1),
-        (ended(LOST, 1.0, arrived=1.0), overheard(quiet()), 0),
-        (ended(WHY, 9.0, arrived=9.0), ended(WHY, 1.0, arrived=1.0), 1),
+        (ended(LOST, 1.0, came=1.0), LIVES, 1),
+        (ended(LOST, 1.0, came=1.0), SILENT, 1),
+        (ended(LOST, 1.0, came=1.0), overheard(quiet()), 0),
+        (ended(WHY, 9.0, came=9.0), ended(WHY, 1.0, came=1.0), 1),
         (overheard(quiet()), LATE, 1),
         (overheard(quiet("healthy")), LATE, 1),
     ],

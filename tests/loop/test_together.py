@@ -26,7 +26,7 @@ SECONDS = 30.0
 
 
 def failed(at: float = 0.0) -> Failure:
-    return Failure(1, Seen("exited", at=at), Diagnosis(verdict="unknown_fault"))
+    return Failure(1, Seen("exited", at=at), Diagnosis(verdict="unknown_fault"), came=at)
 
 
 @dataclass(frozen=True)
