@@ -10,6 +10,8 @@ from orchestrator.base.amounts import duration
 Balance: TypeAlias = Literal["internal", "hybrid", "external"]
 """Who shares requests out over copies on several hosts: the head, over all; each host over its own; or whoever asks, since
 every copy answers for itself."""
+Through: TypeAlias = Literal["engine", "ray"]
+"""By what the ranks of several hosts are started: the engine's own way over hosts, or a Ray of the launch's own."""
 MEETING_PORT = 29501
 """Where the head's ranks are met by those of the other hosts, unless the playbook names another port (torch's own is 29500,
 which a training on the same host is likely to have)."""
@@ -24,6 +26,7 @@ class Node:
 
     `head` is the address by which the others reach the head, `port` where its ranks are met. `address` and `interface` are
     this host's own on the network that all of them share. `patience` (seconds) is how long a rank waits for another one.
+    `through` is None where nobody says it: the engine's own way, where its release has one.
     """
 
     rank: int
@@ -34,6 +37,7 @@ class Node:
     interface: str
     patience: int = PATIENCE_SECONDS
     balance: Balance = "internal"
+    through: Through | None = None
 
     @property
     def serves(self) -> bool:

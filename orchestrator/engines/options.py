@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
+from orchestrator.engines import ray
 from orchestrator.engines.node import Node
 from orchestrator.engines.sizing import Overhead
 from orchestrator.engines.variable import Origin, Variable
@@ -158,6 +159,16 @@ class Options(ABC):
     @abstractmethod
     def argv(self) -> tuple[str, ...]:
         """The command line: no shell reads it."""
+
+    @property
+    def through_ray(self) -> bool:
+        """Whether its ranks on several hosts are started by a Ray of its own."""
+        return self.node is not None and self.node.through == "ray"
+
+    @property
+    def files(self) -> Mapping[str, str]:
+        """The texts, by name, that the command line finds in the launch's folder (`on_host/kinds/kind.HERE`)."""
+        return ray.files() if self.through_ray else {}
 
     @property
     @abstractmethod

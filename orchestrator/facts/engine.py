@@ -49,6 +49,7 @@ print(json.dumps({
     "torch": version("torch")[1],
     "transformers": version("transformers")[1],
     "torch_cuda": torch_cuda(),
+    "ray": version("ray")[1],
     "nccl": version("nvidia_nccl_cu13", "nvidia_nccl_cu12")[1],
 }))
 """
@@ -60,7 +61,16 @@ def command(python: str, package: Package, environment: Mapping[str, str]) -> Co
     return Command(argv, timeout=30, environment=environment)
 
 
-_VERSIONS = ("version", "distribution", "huggingface_hub", "torch", "transformers", "torch_cuda", "nccl")
+_VERSIONS = (
+    "version",
+    "distribution",
+    "huggingface_hub",
+    "torch",
+    "transformers",
+    "torch_cuda",
+    "nccl",
+    "ray",
+)
 
 
 ABSENT = ("no_engine_python", "engine_python", "no_engine")
@@ -85,6 +95,8 @@ class InstalledEngine:
     """The CUDA that its torch was built for, as in "12.8"; None for one built for CPUs or ROCm."""
     nccl: str | None = None
     """The NCCL that its torch brings."""
+    ray: str | None = None
+    """The Ray beside it, which starts ranks on other hosts where the engine does not."""
 
     @property
     def on_cpu(self) -> bool:
@@ -124,6 +136,7 @@ def parse(output: Output | Unknown, python: str, module: str) -> InstalledEngine
         transformers=answer.get("transformers"),
         torch_cuda=answer.get("torch_cuda"),
         nccl=answer.get("nccl"),
+        ray=answer.get("ray"),
     )
 
 

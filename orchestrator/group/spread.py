@@ -61,9 +61,9 @@ def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]
     head = next(iter(places.values())).address
     asked = str(playbook.arguments.get(playbook.kind.meeting or "", ""))
     port = int(asked) if asked.isdecimal() else MEETING_PORT
-    balance = playbook.parallel.balance
+    balance, through = playbook.parallel.balance, playbook.parallel.through
     waits = patience(playbook.figures.weights_bytes, len(hosts))
     return {
-        name: Node(rank, len(hosts), head, port, place.address, place.interface, waits, balance)
+        name: Node(rank, len(hosts), head, port, place.address, place.interface, waits, balance, through)
         for rank, (name, place) in enumerate(places.items())
     }

@@ -53,6 +53,7 @@ class Server:
             kind=plan.launch_kind,
             launch_id=uuid.uuid4().hex,
             argv=tuple(plan.options.argv),
+            files=plan.options.files,
             environment={
                 variable.name: variable.sent for variable in plan.options.environment if not variable.secret
             },

@@ -246,6 +246,7 @@ def make_plan(
             *preflight.refusals(host, playbook, survey, version),
             *(each.refusal(host) for each in foreseen if each.forbids),
             *preflight.options_refused(host, playbook, options, version, fit),
+            *(preflight.ray_missing(host, survey, options) if installs is None else ()),
             *preflight.architecture_refused(host, playbook, survey, known, options),
             *([full] if full is not None else []),
             *([too_large] if too_large is not None else []),

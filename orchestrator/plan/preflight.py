@@ -92,6 +92,16 @@ def options_refused(
     return refused
 
 
+def ray_missing(host: str, survey: Survey, options: Options) -> list[DeployError]:
+    """That ranks on several hosts are to be started by Ray, and the engine's Python has none."""
+    installed = survey.engine
+    if not options.through_ray or survey.supposed or installed is None or installed.ray is not None:
+        return []
+    reason = f"{host}: Ray, by which the ranks on several hosts are started, is not installed in {installed.executable}"
+    add = f"{shlex.quote(installed.executable)} -m pip install 'ray[cgraph]'  # on {host}"
+    return [PreflightRefused("no_ray", reason, next_command=add)]
+
+
 def architecture_refused(
     host: str, playbook: Playbook, survey: Survey, known: Known, options: Options
 ) -> list[DeployError]:

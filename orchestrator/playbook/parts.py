@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from orchestrator.engines import registry
-from orchestrator.engines.node import Balance
+from orchestrator.engines.node import Balance, Through
 from orchestrator.engines.options import Context
 from orchestrator.on_host.secrets.secrets import brief
 from orchestrator.playbook.pinned import INDEX, PinnedEngine
@@ -198,6 +198,8 @@ class Parallel(PlaybookPart):
     """Over how many hosts all of them lie, the same number on each."""
     balance: Balance = "internal"
     """Which hosts answer requests where copies (`data`) lie on several: the head, each for its own copies, or each copy."""
+    through: Through | None = None
+    """By what ranks on several hosts are started; left out: by the engine's own way where its release has one, else by Ray."""
 
     @property
     def gpus(self) -> int:
@@ -220,6 +222,10 @@ class Parallel(PlaybookPart):
             )
         if self.balance == "external" and self.data != self.nodes:
             raise ValueError("balance: external is for one copy a host; allowed: internal, hybrid")
+        if self.through == "ray" and self.data > 1:
+            raise ValueError(
+                "through: each copy lies whole on a host, and Ray is for one over several; allowed: engine"
+            )
         return self
 
 

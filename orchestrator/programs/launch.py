@@ -29,6 +29,8 @@ class StartLaunch(Request[Launched]):
     kind: str
     launch_id: str
     argv: tuple[str, ...]
+    files: Mapping[str, str] = {}
+    """Texts by name, for the launch's own folder."""
     environment: Mapping[str, str]
     secrets: Mapping[str, str] = secret({})
     unset: tuple[str, ...]

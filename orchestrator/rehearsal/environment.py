@@ -12,7 +12,7 @@ from pathlib import Path
 
 import huggingface_hub
 
-from orchestrator.rehearsal.stand_in import VERSION
+from orchestrator.rehearsal.stand_in import VERSION, cluster
 
 HERE = Path(__file__).parent
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin")
@@ -92,9 +92,15 @@ def _engine(packages: Path, version: str) -> None:
     shutil.copytree(
         HERE / "stand_in", packages / "vllm" / "stand_in", ignore=shutil.ignore_patterns("__pycache__")
     )
-    metadata = packages / f"vllm-{version}.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n")
+    (packages / "ray" / "scripts").mkdir(parents=True)
+    (packages / "ray" / "__init__.py").write_text("from vllm.stand_in.cluster import init, nodes\n")
+    (packages / "ray" / "scripts" / "scripts.py").write_text(
+        "from vllm.stand_in.cluster import start\n\nstart()\n"
+    )
+    for name, release in (("vllm", version), ("ray", cluster.VERSION)):
+        metadata = packages / f"{name}-{release}.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {release}\n")
 
 
 def _nvidia_smi(tools: Path, base: Path, cards: int, compute_cap: str) -> None:

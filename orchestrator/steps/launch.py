@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from orchestrator.base.errors import PreflightRefused
@@ -32,10 +33,19 @@ class LaunchStep(Step):
         how = registry.KINDS[self.plan.launch_kind].description
         state = f"~/.local/state/deploy/{self.plan.playbook.instance}"
         return Effects(
-            (f"start the engine {how}, log and identity in {state}",),
+            (f"start the engine {how}, log and identity in {state}", *self._in_ray()),
             files=(state,),
             starts=(" ".join(self.plan.options.argv[:3]),),
         )
+
+    def _in_ray(self) -> Iterator[str]:
+        installed, node = self.plan.survey.engine, self.plan.options.node
+        if self.plan.options.through_ray and node is not None:
+            release = f"Ray {installed.ray}" if installed and installed.ray else "Ray"
+            if node.rank:
+                yield f"in it {release} joins that of {node.head}:{node.port}"
+            else:
+                yield f"in it {release} listens on port {node.port}; the server starts once {node.of} hosts have joined"
 
     def do(self, work: Work) -> Onward | None:
         job, plan = work.job, self.plan

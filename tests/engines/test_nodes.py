@@ -135,5 +135,54 @@ def test_ranks_wait_no_longer_than_they_need_to(
 
 
 def test_a_release_without_several_hosts_is_told() -> None:
-    objections = launch(HEAD).for_version("0.10.2").objections("0.10.2")
+    objections = launch(replace(HEAD, through="engine")).for_version("0.10.2").objections("0.10.2")
     assert {"nnodes", "node-rank", "master-addr", "master-port"} <= {each.option for each in objections}
+
+
+RAY = ("--head", "10.0.0.1:29501", "--own", "10.0.0.{}", "--ports", "29502", "--hosts", "2", "--gpus", "4")
+
+
+@pytest.mark.parametrize(
+    ("through", "given", "version"),
+    [
+        ("ray", {}, "0.33.0"),
+        ("ray", {"master-port": 29501}, "0.33.0"),
+        (None, {"distributed-executor-backend": "ray"}, "0.33.0"),
+        (None, {}, "0.11.0"),
+    ],
+)
+def test_ray_starts_the_ranks_where_somebody_says_so_or_the_release_has_no_other_way(
+    through: Any, given: dict[str, Any], version: str
+) -> None:
+    head, worker = (
+        launch(replace(node, through=through), given).for_version(version) for node in (HEAD, WORKER)
+    )
+    for own, number in ((head, 1), (worker, 2)):
+        assert own.argv[:12] == ("/p", "{launch}/ray_node.py", *(item.format(number) for item in RAY))
+        assert "ray_node.py" in own.files
+        assert own.consents()["listen-openly"].startswith("Ray")
+        assert not own.objections(version)
+        assert own.for_version(version) == own
+        assert [each.option for each in own.additions if "backend" in each.option] == (
+            ["--distributed-executor-backend ray"] if version == "0.11.0" else []
+        )
+    server = head.argv[head.argv.index("--") + 1 :]
+    assert server[:3] == ("/p", "-m", "vllm.entrypoints.openai.api_server")
+    assert not {"--nnodes", "--node-rank", "--master-addr", "--master-port"} & {*server}
+    assert dict(pairwise(server))["--distributed-executor-backend"] == "ray"
+    assert worker.argv[-2] == "--patience"
+    assert worker.sent["VLLM_HOST_IP"] == "10.0.0.2"
+
+
+def test_what_a_release_can_do_by_itself_needs_no_ray() -> None:
+    assert not launch(HEAD).for_version("0.11.1").through_ray
+    assert not launch(HEAD, data=2).for_version("0.11.0").through_ray
+    assert not launch(None, {"distributed-executor-backend": "ray"}).for_version("0.33.0").files
+
+
+def test_what_the_server_is_told_is_judged_on_every_host() -> None:
+    for node in (HEAD, WORKER):
+        assert (
+            "trust-remote-code"
+            in launch(replace(node, through="ray"), {"trust-remote-code": True}).consents()
+        )

@@ -15,7 +15,7 @@ from tests.group.test_meeting import host
 MODEL = {"repository": "org/model"}
 
 
-def playbook(parallel: dict[str, int], *settings: str, **more: Any) -> Playbook:
+def playbook(parallel: dict[str, Any], *settings: str, **more: Any) -> Playbook:
     made = Playbook.model_validate(
         {"name": "model", "model": MODEL, "context": 4096, "parallel": parallel, **more}
     )
@@ -61,6 +61,10 @@ def test_ranks_that_cannot_be_shared_evenly_are_refused() -> None:
         playbook({"data": 4, "nodes": 2, "balance": "external"})
     with pytest.raises(ValidationError, match="8 ranks cannot be shared evenly by 3 hosts"):
         playbook({"tensor": 8, "nodes": 3})
+    with pytest.raises(
+        ValidationError, match="each copy lies whole on a host, and Ray is for one over several"
+    ):
+        playbook({"tensor": 8, "data": 2, "nodes": 2, "through": "ray"})
 
 
 def test_the_first_host_is_the_head() -> None:
@@ -81,8 +85,8 @@ def test_the_first_host_is_the_head() -> None:
 
 
 def test_they_meet_at_the_port_that_the_playbook_names() -> None:
-    whole, _ = spread(playbook({"tensor": 8}, "arguments.master-port=29600"), 2)
+    whole, _ = spread(playbook({"tensor": 8}, "arguments.master-port=29600", "parallel.through=ray"), 2)
     own = nodes(
         whole, {"a": host("one", ("ib0", "10.0.0.1/24", 1)), "b": host("two", ("ib0", "10.0.0.2/24", 1))}
     )
-    assert {each.port for each in own.values()} == {29600}
+    assert {(each.port, each.through) for each in own.values()} == {(29600, "ray")}

@@ -10,6 +10,7 @@ import pytest
 
 from orchestrator.cli.hints import after
 from orchestrator.engines import registry
+from orchestrator.engines.node import Node
 from orchestrator.facts.examined.environments import Environment
 from orchestrator.facts.gpus import Gpus
 from orchestrator.facts.pci import PciGpu
@@ -177,3 +178,19 @@ def test_a_model_that_needs_no_card_asks_for_none() -> None:
     none = KIMI.model_copy(update={"needs": KIMI.needs.model_copy(update={"gpus": 0})})
     assert refused(host(gpus=TIMED_OUT), playbook=none) == []
     assert [code for code, _ in refused(host(gpus=cards(0)))] == ["gpus_missing"]
+
+
+def test_ray_that_is_to_start_ranks_must_be_there() -> None:
+    node = Node(0, 2, "10.0.0.1", 29501, "10.0.0.1", "eth0", through="ray")
+    options = resolve.requested(KIMI.as_node(node), python="/p", folder="/m")
+    (refusal,) = preflight.ray_missing("gpu7", survey(), options)
+    assert (refusal.code, refusal.next_command) == (
+        "no_ray",
+        "/home/ml/ml-env/bin/python3 -m pip install 'ray[cgraph]'  # on gpu7",
+    )
+    there = survey()
+    assert there.engine is not None
+    assert not preflight.ray_missing(
+        "gpu7", knowing(there, engine=replace(there.engine, ray="2.48.0")), options
+    )
+    assert not preflight.ray_missing("gpu7", survey(), resolve.requested(KIMI, python="/p", folder="/m"))

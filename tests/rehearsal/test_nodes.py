@@ -155,3 +155,20 @@ def test_an_interrupt_leaves_both_and_the_death_of_one_has_all_started_anew(two:
     assert two.journal(1)[-3:] == again
     assert not {process.pid for process in old} & {each.pid for each in living(worker, "VLLM::Worker")}
     assert [two.journal(number).count("launch") for number in (0, 1)] == [3, 3]
+
+
+def test_ray_is_part_of_the_launch_where_it_starts_the_ranks(two: Two) -> None:
+    through = ("--set", "parallel.through=ray", "--consent", "listen-openly")
+    two.deploy("up", *through)
+    head, worker = two.boxes.boxes
+    before, _, server = log(head, 1).partition("2 hosts have joined Ray at ")
+    assert "Ray runtime started" in before and "Application startup complete" in server
+    assert log(worker, 1).endswith("Ray runtime started.\n")
+    rooms = [box.state / "launches" / "1" / "ray" for box in (head, worker)]
+    assert all(room.is_dir() for room in rooms)
+    two.deploy("restart", *through)
+    assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
+    assert log(worker, 2).endswith("Ray runtime started.\n")
+    two.deploy("stop")
+    assert {*two.states()} == {"stopped"}
+    assert not any(room.exists() for room in (*rooms, *(room.parents[1] / "2" / "ray" for room in rooms)))

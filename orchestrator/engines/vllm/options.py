@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from orchestrator.engines import ray
+from orchestrator.engines.consents import OPEN, needed
 from orchestrator.engines.module_options import ModuleOptions
 from orchestrator.engines.options import Default, Objection, Wanted
 from orchestrator.engines.sizing import Overhead
@@ -54,14 +56,26 @@ class VllmOptions(ModuleOptions):
 
     @property
     def argv(self) -> tuple[str, ...]:
-        own = None if self.node is None else nodes.command(self, self.node)
-        return own or super().argv
+        return nodes.command(self, self.node, self._server) if self.node else self._server
+
+    @property
+    def _server(self) -> tuple[str, ...]:
+        return super().argv
+
+    @property
+    def _judged(self) -> tuple[str, ...]:
+        """What consents are judged on: Ray starts ranks on a host by what the head's server is told."""
+        return self._server if self.through_ray else self.argv
+
+    def consents(self) -> dict[str, str]:
+        asked = needed(self._judged, self.sent, self.rules, folder=self.folder)
+        return {**({OPEN: ray.OPEN} if self.through_ray else {}), **asked}
 
     def code_beside(self) -> tuple[str, ...]:
-        return tuple(named_beside(self.argv, self.folder))
+        return tuple(named_beside(self._judged, self.folder))
 
     def for_version(self, version: str) -> Self:
-        return nodes.patient(adapted(self, version), version)
+        return nodes.patient(adapted(nodes.for_version(self, version), version), version)
 
     def leaving_stacks(self, version: str) -> Self:
         return leaving_stacks(self, version)

@@ -19,7 +19,7 @@ from orchestrator.on_host.state import sightings
 from orchestrator.on_host.state.state import read_json
 
 HERE = "{launch}"
-"""An item of a command that stands for the launch's own folder: nobody knows its number before."""
+"""An item of a command, or its first part, that stands for the launch's own folder: nobody knows its number before."""
 
 
 @dataclass(frozen=True)

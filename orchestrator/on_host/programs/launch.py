@@ -30,7 +30,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start the engine; returns at once: {launch, pid, log, started_at}.
 
     request: instance, playbook (whose name goes on record), kind (how it is started and held, a name of `on_host/kinds/`), launch_id
-    (unique text without blanks), argv (`HERE` in it becomes the launch's folder, but on record), environment {name: value}, secrets {name: value} (reach the engine's environment,
+    (unique text without blanks), argv (an item `HERE`, or what one begins with before a slash, becomes the launch's folder, but on record), files {name: text} (are
+    written into it), environment {name: value}, secrets {name: value} (reach the engine's environment,
     are written nowhere), unset [names that it must not inherit], token_consent (the Hub's token may go wherever HF_ENDPOINT
     leads), gpu_at_most_mib ({uuid: MiB} that may be in use on a GPU before the start), folder (where it runs; the home folder by default), log_name (what its log is called), footprint (what such an
     engine leaves on a host: for the record, by which it is stopped), note (any JSON for the record). Raises
@@ -65,11 +66,18 @@ def _launch(request: dict[str, Any], state: Path) -> dict[str, Any]:
     record = {"kind": kind.name, "marker": marker, "log": str(log), **before}
     write_json(home / "process.json", record)  # whatever happens next, the marker is on record
     append(state, {"action": "launch", "launch": number, "playbook": request.get("playbook"), **started})
-    argv = tuple(str(home) if item == HERE else item for item in request["argv"])
+    for name, text in (request.get("files") or {}).items():
+        (home / name).write_text(text)
+    argv = tuple(_placed(item, home) for item in request["argv"])
     command = EngineCommand(argv, environment.inherited, environment.own, folder)
     record.update(kind.start(command, home, log), started_at=now())
     write_json(home / "process.json", record)
     return {"launch": number, **{name: record[name] for name in ("pid", "log", "started_at")}}
+
+
+def _placed(item: str, home: Path) -> str:
+    first, slash, rest = item.partition("/")
+    return f"{home}{slash}{rest}" if first == HERE else item
 
 
 def _kind(name: str) -> Kind:

@@ -69,6 +69,16 @@ def test_what_is_recorded(deployments: Deployments, shm: Path) -> None:
     }
 
 
+def test_a_file_of_the_launch_lies_in_its_folder(deployments: Deployments) -> None:
+    text = "import sys\nprint(sys.argv[1:])\n"
+    argv = [sys.executable, f"{HERE}/own.py", f"{HERE}x", f"x/{HERE}"]
+    one = deployments.launch(argv, files={"own.py": text})
+    assert (one.folder / "own.py").read_text() == text
+    assert read_json(one.folder / "command.json")["argv"] == argv
+    eventually(lambda: one.exit_code() == 0)
+    assert Path(one.log).read_text() == f"{argv[2:]}\n"
+
+
 def test_members_are_found_though_workers_wipe_their_environment(deployments: Deployments) -> None:
     one = deployments.launch(stand_in(workers=2, apart=True))
     pids = ready(one, 2)

@@ -13,7 +13,7 @@ FAILURES = Failures(
         r"|Worker failed with error|EngineCore encountered an issue|EngineDeadError|See stack trace|Executor failed\."
         r"|Error executing method|ray::\w|MQEngineDeadError|Failed core proc|Frontend process failed during|One or more workers failed$"
         r"|Worker failed with KV connector output|Microbatch \d{1,6} of \d{1,6} failed$|Input socket thread died during startup"
-        r"|Engine core process \S{1,80} died unexpectedly|Process \S{1,80} \(PID: \d{1,10}\) died with exit code"
+        r"|Engine core process \S{1,80} died unexpectedly|Ray has ended on (?:this host|the head) \(exit|Process \S{1,80} \(PID: \d{1,10}\) died with exit code"
     ),
     titles=re.compile(
         r"^(?:WorkerProc (?:failed|hit)|EngineCore (?:failed|encountered|hit)|AsyncLLM output_handler|Error executing method"
