@@ -122,6 +122,12 @@ AFTER: Forms = {
     "port_shared": ELSEWHERE,
     "name_taken": "{command} --name NAME",
     "consent_missing": "{command} --consent {consent}",
+    # what stands between hosts that serve one model together
+    "engines_differ": "{command} --set engine.install={install}",
+    "pythons_differ": "{command} --set engine.install={install}",
+    "files_differ": "{command} --consent {consent}",
+    "options_differ": "deploy plan {asked}",
+    "meeting_port_taken": "{command} --engine-arg {argument}",
     # the checkpoint
     "checkpoint_broken": "deploy {asked}",
     "config_broken": "deploy verify {asked}",

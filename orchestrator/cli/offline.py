@@ -10,6 +10,7 @@ from orchestrator.cli.options import SharedOptions
 
 if TYPE_CHECKING:
     from orchestrator.base.limits import Limits
+    from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.reading import Reading
     from orchestrator.playbook.playbook import Playbook
     from orchestrator.survey.survey import Survey
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 def looking(
     options: SharedOptions,
     work: Callable[[Reading], int],
+    on_hosts: Callable[[Deployment], int] | None = None,
     *,
     verb: str,
     gpu: str | None,
@@ -25,7 +27,10 @@ def looking(
     limits: Limits,
     **wishes: Any,
 ) -> int:
-    """Carry `work`, which changes nothing, out on each host, or where none is named on the cards or facts that stand for it."""
+    """Carry `work`, which changes nothing, out on each host, or where none is named on the cards or facts that stand for it.
+
+    On hosts `on_hosts` is done instead where there is one, once for those that serve together.
+    """
     if [bool(options.hosts), bool(gpu), bool(facts)].count(True) != 1:
         from orchestrator.base.errors import UsageError
 
@@ -36,6 +41,8 @@ def looking(
 
     from orchestrator.cli.session import on_each_host
 
+    if on_hosts is not None:
+        return on_each_host(options, on_hosts, limits=limits, report_to=sys.stderr, whole=True, **wishes)
     return on_each_host(
         options, lambda deployment: work(deployment.reading), limits=limits, report_to=sys.stderr, **wishes
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +12,8 @@ import click
 from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
 
 if TYPE_CHECKING:
-    from orchestrator.base.errors import DeployError
+    from orchestrator.checks.between.group_check import GroupCheck
+    from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.reading import Reading
     from orchestrator.steps.course import Course
 
@@ -28,6 +32,7 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
     return looking(
         options,
         lambda reading: show_plan(options, reading, reading.course()),
+        lambda deployment: show_plans(options, deployment),
         verb="plan",
         gpu=gpu,
         facts=facts,
@@ -35,10 +40,44 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
     )
 
 
-def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
-    """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
+def show_plans(options: SharedOptions, deployment: Deployment) -> int:
+    """Print the plan of each host, and how they stand to each other where they would be launched together."""
+    from orchestrator.base.errors import DeployError
+    from orchestrator.loop.between import refusal
+
+    planned = deployment.planned()
+    checks = deployment.between(planned)
+    refused = refusal(checks)
+    ends: list[DeployError | int] = []
+    for reading, own in zip(deployment.readings, planned, strict=True):
+        try:
+            with reading.named():
+                ends.append(show_plan(options, reading, own, checks))
+        except DeployError as error:
+            ends.append(error)
+    if checks and not options.json:
+        from orchestrator.report.checks_text import check_lines
+        from orchestrator.report.choose import width_of, write
+
+        hosts = ", ".join(reading.job.host.name for reading in deployment.readings)
+        write(check_lines(hosts, checks, width_of(sys.stdout)), sys.stdout)
+    for end in (*ends, refused):
+        if isinstance(end, DeployError) and not options.json:
+            raise end
+    return max(end for end in ends if isinstance(end, int))
+
+
+def show_plan(
+    options: SharedOptions, reading: Reading, planned: Course, between: Sequence[GroupCheck] = ()
+) -> int:
+    """Print the plan: one object on one line, or text; leaves as the run would where something forbids it.
+
+    `between` says how the host stands to those that it would be launched with.
+    """
+    from orchestrator.base.errors import DeployError
     from orchestrator.cli.hints import following
     from orchestrator.cli.typed import again
+    from orchestrator.loop.between import refusal
     from orchestrator.loop.consents import objection
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
@@ -46,6 +85,7 @@ def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
 
     refused = objection(reading.job, planned)
     if options.json:
+        refused = refused or refusal(between)
         asked = again(options, reading.job.host.name)
 
         def as_json(error: DeployError) -> dict[str, str | None]:
@@ -53,7 +93,8 @@ def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
 
         refusals = [as_json(error) for error in planned.refusals]
         error = as_json(refused) if refused else None
-        click.echo(json_line({**planned.as_json(), "refusals": refusals, "error": error}))
+        together = {"between": list(map(asdict, between))} if between else {}
+        click.echo(json_line({**planned.as_json(), **together, "refusals": refusals, "error": error}))
         return refused.exit_code if refused else 0
     click.echo(passage("\n".join(whole(planned))))
     for warning in planned.plan.warnings:

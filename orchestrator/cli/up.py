@@ -23,15 +23,13 @@ def up(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     again. A second run on a healthy deployment changes nothing. Interrupting leaves the launch running,
     and the same command resumes.
     """
-    from orchestrator.cli.plan import show_plan
+    from orchestrator.cli.plan import show_plans
     from orchestrator.cli.session import on_each_host
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return show_plan(options, deployment.reading, deployment.reading.course())
+            return show_plans(options, deployment)
         deployment.up()
         return 0
 
-    return on_each_host(
-        options, work, whole=not dry_run, words={0: "planned" if dry_run else "healthy"}, **wishes
-    )
+    return on_each_host(options, work, whole=True, words={0: "planned" if dry_run else "healthy"}, **wishes)

@@ -98,4 +98,8 @@ def reading(fact: Fact[T], replies: Mapping[str, Reply], query: Query) -> T | Un
 
 
 def _all(query: Query) -> tuple[Fact[Any], ...]:
-    return every() if query.examined else usual()
+    if query.examined or not query.together:
+        return every() if query.examined else usual()
+    from orchestrator.facts.examined import network
+
+    return (*usual(), network.FACT)

@@ -64,6 +64,8 @@ class Query:
     package: Package = Package((), "")
     """The engine that is looked for there."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    together: bool = False
+    """Whether it is to serve together with other hosts: how it stands among them is asked too."""
     examined: bool = False
     """Whether the whole host is examined: what a launch need not know is asked too."""
     between: tuple[float, float] | None = None

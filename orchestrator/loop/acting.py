@@ -8,11 +8,13 @@ from typing import Literal
 
 from orchestrator.base.errors import Halted
 from orchestrator.launch.failure import Failure
+from orchestrator.loop import between
 from orchestrator.loop.barriers import Stride, alone
 from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
 from orchestrator.steps.course import Course
-from orchestrator.steps.step import Onward, Stage, Step, Work
+from orchestrator.steps.launch import LaunchStep
+from orchestrator.steps.step import Onward, Step, Work
 
 
 class Acting:
@@ -68,9 +70,13 @@ class Acting:
             stride.proceed()
         if step.together is None:
             return None
-        self.prepared = self.prepared or step.together == Stage.LAUNCH
+        if isinstance(step, LaunchStep):
+            self.prepared = True
+            stride.bring(self.reading.job.host.name, step.plan)
         stride.come_to(step.together)
         while not stride.all_at(step.together):
             if end := step.meanwhile(work):
                 return end
+        if isinstance(step, LaunchStep) and (refused := between.by_now(self.reading.job, stride.plans)):
+            raise refused
         return None

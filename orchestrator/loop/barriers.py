@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 
 from orchestrator.base.errors import Halted
+from orchestrator.plan.plan import Plan
 from orchestrator.steps.step import Stage
 
 LOOK_SECONDS = 0.25
@@ -20,6 +22,7 @@ class Barriers:
         self._changed = threading.Condition()
         self._still = [False] * hosts
         self._halted = False
+        self._plans: dict[int, tuple[str, Plan]] = {}
         self.fallen = False
         """Whether they go on no further since the launch of one of them has failed."""
         self.strides = tuple(Stride(self, number) for number in range(hosts))
@@ -50,6 +53,18 @@ class Barriers:
         self._still[number] = still
         return still and all(own or at == math.inf for own, at in zip(self._still, self._at, strict=True))
 
+    def bring(self, number: int, host: str, plan: Plan | None) -> None:
+        with self._changed:
+            self._plans.pop(number, None)
+            if plan is not None:
+                self._plans[number] = host, plan
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        """By what each host that has come to its launch would be launched."""
+        with self._changed:
+            return dict(plan for _, plan in sorted(self._plans.items(), key=lambda brought: brought[0]))
+
     def all_at(self, stage: Stage, seconds: float) -> bool:
         """Whether every host has come as far within so many seconds; raises Halted."""
         with self._changed:
@@ -74,11 +89,21 @@ class Stride:
     def begin(self) -> None:
         """At the beginning of a list: whatever was reached before is not what the others wait for."""
         self.all_still(False)
+        self._barriers.bring(self._number, "", None)
         self._barriers.move(self._number, 0)
 
     def all_still(self, still: bool) -> bool:
         """Whether this host stands still, and all others do or have nothing left to do."""
         return self._barriers.all_still(self._number, still)
+
+    def bring(self, host: str, plan: Plan) -> None:
+        """Say, before it comes to its launch, by which plan this host would be launched."""
+        self._barriers.bring(self._number, host, plan)
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        """What all hosts have brought, by their names."""
+        return self._barriers.plans
 
     def come_to(self, stage: Stage) -> None:
         self._barriers.move(self._number, stage)

@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.base.errors import DeployError, UsageError
+from orchestrator.checks.between.group_check import GroupCheck
 from orchestrator.group.group import Absent, Group
 from orchestrator.job import Job
+from orchestrator.loop import between
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
 from orchestrator.loop.crowded import waited_for
@@ -96,6 +98,7 @@ class Deployment:
                 with reading.named():
                     raise own.refusals[0]
         planned = self._none_left_behind(planned, goal)
+        self._require_alike(planned)
         if all(own.only_asks and isinstance(own.steps[0], Confirm) for own in planned):
             ends = self._together(_no_lock).do(planned)
             assert not isinstance(ends, Fall)  # asking once fails no launch
@@ -126,6 +129,29 @@ class Deployment:
             own if own.starts else course(reading.job, own.plan, goal, "fetch")
             for reading, own in zip(self.readings, planned, strict=True)
         ]
+
+    def planned(self) -> list[Course]:
+        """What `up` would do on each host; reads only."""
+        return self._none_left_behind(self._courses("up"), "up")
+
+    def between(self, planned: Sequence[Course]) -> tuple[GroupCheck, ...]:
+        """What stands between hosts that would be launched together; nothing where they serve alone, or serve already."""
+        if not any(own.starts for own in planned):
+            return ()
+        return between.between(self.readings, [own.plan for own in planned])
+
+    def _require_alike(self, planned: Sequence[Course]) -> None:
+        """Raise what keeps the hosts from serving together, and tell what may spoil it, before anything is done on one."""
+        checks = self.between(planned)
+        refused = between.refusal(checks)
+        report = self.readings[0].job.report
+        for check in checks:
+            if check.verdict == "warn":
+                report.emit(
+                    "warning", f"{check.subject}: {check.sentence}{f' ({check.mend})' if check.mend else ''}"
+                )
+        if refused:
+            raise refused
 
     @names_what_lives
     def patch_only(self) -> tuple[Change, ...]:

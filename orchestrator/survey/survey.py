@@ -80,7 +80,8 @@ def query_of(playbook: Playbook) -> Query:
     """What the host is asked for this playbook; the engine with its environment, but for secrets."""
     environment = {name: setting.value for name, setting in playbook.environment.items()}
     plain = {name: value for name, value in environment.items() if isinstance(value, str)}
-    return Query(playbook.folder, playbook.engine.interpreter, playbook.kind.package, plain)
+    package, together = playbook.kind.package, playbook.node is not None
+    return Query(playbook.folder, playbook.engine.interpreter, package, plain, together=together)
 
 
 def survey(host: Host, playbook: Playbook, *, facts: Facts | None = None) -> Survey:

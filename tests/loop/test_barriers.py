@@ -8,7 +8,10 @@ import pytest
 
 from orchestrator.base.errors import Halted
 from orchestrator.loop.barriers import Barriers, alone
+from orchestrator.plan.plan import make_plan
 from orchestrator.steps.step import Stage
+from tests.jobs import job
+from tests.surveys import survey
 
 
 def test_who_is_alone_waits_for_nobody() -> None:
@@ -35,6 +38,16 @@ def test_a_list_that_begins_anew_is_waited_for_again_and_one_that_ended_is_not()
     second.end()
     first.come_to(Stage.COMPLETION)
     assert first.all_at(Stage.COMPLETION)
+
+
+def test_what_hosts_bring_is_there_for_all_until_they_begin_anew() -> None:
+    first, second = Barriers(2).strides
+    plan = make_plan("gpu7", job().playbook, survey(), job().wishes)
+    second.bring("b", plan)
+    first.bring("a", plan)
+    assert list(first.plans) == list(second.plans) == ["a", "b"]
+    second.begin()
+    assert list(first.plans) == ["a"]
 
 
 def test_who_waits_is_woken_by_a_halt() -> None:

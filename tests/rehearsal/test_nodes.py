@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +110,24 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
         assert two.journal(number)[-2:] == ["stop", "revert"]
         for name in ("config.json", "hf_quant_config.json"):
             assert (box.checkpoint / name).read_bytes() == (two.boxes.head.repository / name).read_bytes()
+    what_stands_between_them_is_told_before_anything_is_done(two)
+
+
+def what_stands_between_them_is_told_before_anything_is_done(two: Two) -> None:
+    head, worker = two.boxes.boxes
+    told = {check["subject"]: check["verdict"] for check in two.deploy("plan")[0]["between"]}
+    assert (told["engine"], told["checkpoint"], told["reach"]) == ("pass", "pass", "pass")
+    before = [two.journal(number) for number in (0, 1)]
+    config = worker.checkpoint / "config.json"
+    config.write_bytes(config.read_bytes().replace(b'"rms_norm_eps": 1e-05', b'"rms_norm_eps": 1e-06', 1))
+    error = two.deploy("up", code=4)[-1]["error"]
+    assert error["code"] == "files_differ"
+    assert "rms_norm_eps 1e-06 on rehearsal-2, 1e-05 on rehearsal-1" in error["message"]
+    assert error["next"].startswith("scp -3 rehearsal-1:")
+    with socket.create_server(("", int(str(head.playbook.arguments["master-port"])))):
+        error = two.deploy("up", "--consent", "differing-files", code=4)[-1]["error"]
+    assert error["code"] == "meeting_port_taken"
+    assert [two.journal(number) for number in (0, 1)] == before
 
 
 def living(box: Box, title: str) -> list[procs.Process]:

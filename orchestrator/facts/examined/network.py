@@ -1,4 +1,4 @@
-"""Which network interfaces and RDMA devices does the host have, and how do they stand?"""
+"""Which network interfaces and RDMA devices does the host have, how do they stand, and what is it called among others?"""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ for port in /sys/class/infiniband/*/ports/*; do
   for net in "$device"/device/net/*; do [ -e "$net" ] && printf 'interface=%s ' "${net##*/}"; done
   echo
 done
+[ -d /sys/module/nvidia_peermem ] && echo peermem
+read -r name </proc/sys/kernel/hostname
+while read -r address names; do
+  case "$address:" in 127.*|::1:) case " ${names%%#*} " in *[[:blank:]]"$name"[[:blank:]]*) echo "own-name $address"; break ;; esac ;; esac
+done </etc/hosts
 true
 """
 
@@ -68,11 +73,15 @@ class Network:
 
     interfaces: tuple[Interface, ...]
     rdma: tuple[RdmaPort, ...]
+    peermem: bool = False
+    """Whether nvidia_peermem is loaded, by which RDMA cards read the memory of GPUs."""
+    own_name: str | None = None
+    """The loopback address that /etc/hosts has for the host's own name, as Debian writes it; None where it has none."""
 
 
 def parse(output: Output) -> Network | Unknown:
     """From /sys/class/net and /sys/class/infiniband."""
-    interfaces, rdma = [], []
+    interfaces, rdma, own_name = [], [], None
     for line in output.out.splitlines():
         kind, *words = line.split() if line.strip() else [""]
         values = dict(word.split("=", 1) for word in words if "=" in word)
@@ -83,9 +92,11 @@ def parse(output: Output) -> Network | Unknown:
             )
         elif kind == "rdma" and len(words) > 2 and words[1].isdecimal() and len(words[1]) < 4:
             rdma.append(_port(words[0], int(words[1]), values))
+        elif kind == "own-name" and words:
+            own_name = words[0]
     if not interfaces and not output.out.startswith("net"):
         return Unknown("network_unread", "the host shows no interfaces in /sys")
-    return Network(tuple(interfaces), tuple(rdma))
+    return Network(tuple(interfaces), tuple(rdma), "peermem" in output.out.splitlines(), own_name)
 
 
 FACT = Fact("network", plain(COMMAND), parsed(parse), Network, by_line=True)
