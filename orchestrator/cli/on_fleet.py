@@ -73,12 +73,18 @@ class OpenFleet:
         return place(asked, standing.rooms, standing.keeping(self.cards))
 
     def members(self, replicas: Sequence[Replica]) -> tuple[FleetMember, ...]:
-        """Each replica with the deployment that it is, on a connection of its own."""
+        """Each replica with the deployment that it is, on a connection of its own.
+
+        Hosts are reached side by side, and each of them once at a time: an sshd refuses whom it has no time for (MaxStartups).
+        """
         from orchestrator.loop.side_by_side import side_by_side
 
-        return (
-            tuple(side_by_side([partial(self._member, replica) for replica in replicas])) if replicas else ()
-        )
+        def on(host: str) -> list[FleetMember]:
+            return [self._member(replica) for replica in replicas if replica.host == host]
+
+        hosts = dict.fromkeys(replica.host for replica in replicas)
+        opened = side_by_side([partial(on, host) for host in hosts]) if hosts else []
+        return tuple(sorted((each for some in opened for each in some), key=lambda each: each.replica.number))
 
     def _member(self, replica: Replica) -> FleetMember:
         from orchestrator.group.group import Group

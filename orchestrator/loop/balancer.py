@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.base.errors import LaunchFailed
@@ -57,6 +57,10 @@ class Balancer(ABC):
     @abstractmethod
     def withdraw(self, replica: Replica) -> None:
         """Have nothing sent to it any more; what it has been sent goes on. Raises LaunchFailed("not_withdrawn")."""
+
+    @abstractmethod
+    def keep(self, replicas: Sequence[Replica]) -> None:
+        """Have nothing sent to any other address: who answers where a replica was once may be somebody else by now."""
 
     def prove(self) -> None:
         """Have a completion out of it, as clients do; raises LaunchFailed("no_completion_routed")."""

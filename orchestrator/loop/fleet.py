@@ -75,6 +75,8 @@ class Fleet:
                 self.routing.prove()
             for member in surplus:
                 self._ends_well(self._take_out, member)
+            if self.routing is not None:
+                self.routing.keep([member.replica for member in self.members])
             return len(healthy)
 
     def stop(self) -> bool:

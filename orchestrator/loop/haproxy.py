@@ -49,6 +49,8 @@ class Haproxy(Balancer):
         known = self._servers()
         return Listed({replica.url: known.get(replica.name, False) for replica in self._replicas})
 
+    def keep(self, replicas: Sequence[Replica]) -> None: ...
+
     def admit(self, replica: Replica) -> None:
         answer = self._ask(haproxy.ready(replica))
         if not self._until(replica, serving=True):

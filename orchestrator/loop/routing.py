@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 import uuid
+from collections.abc import Sequence
 from ipaddress import ip_address
 
 from orchestrator.base.errors import LaunchFailed, PreflightRefused
@@ -90,6 +91,12 @@ class Routing(Balancer):
                     "not_admitted",
                     f"{self.pin} does not take {replica.name} at {replica.url} for healthy: {reason}",
                 )
+
+    def keep(self, replicas: Sequence[Replica]) -> None:
+        urls = {replica.url for replica in replicas}
+        for url in self.listed().workers or {}:
+            if url not in urls:
+                self._ask(self._router.withdraw(url), post=True)
 
     def withdraw(self, replica: Replica) -> None:
         listed = self.listed()

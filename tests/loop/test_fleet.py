@@ -38,8 +38,11 @@ class Routed:
 
     def __init__(self, done: list[str]) -> None:
         self.done = done
+        self.kept: list[str] = []
 
     def __getattr__(self, verb: str) -> Any:
+        if verb == "keep":
+            return lambda replicas: self.kept.extend(replica.name for replica in replicas)
         return lambda *words: self.done.append(" ".join([verb, *(replica.name for replica in words)]))
 
 
@@ -58,7 +61,8 @@ class Made:
             )
             for number in range(1, count + 1)
         ]
-        self.fleet = Fleet(None, members, Routed(self.done), self.tell, fail_fast=fail_fast)  # type: ignore[arg-type]
+        self.router = Routed(self.done)
+        self.fleet = Fleet(None, members, self.router, self.tell, fail_fast=fail_fast)  # type: ignore[arg-type]
 
     def tell(self, member: FleetMember, error: DeployError) -> None:
         self.failed.append(member.replica.name)
@@ -116,6 +120,7 @@ def test_what_is_too_many_is_out_of_the_router_before_it_ends() -> None:
     made.fleet.members = made.fleet.members[:1]
     assert made.fleet.up(surplus) == 1
     assert made.done[-3:] == ["prove", "withdraw m-2", "stop m-2"]
+    assert made.router.kept == ["m-1"]
 
 
 def test_the_router_ends_before_what_it_passes_requests_to() -> None:
