@@ -42,3 +42,20 @@ def test_options_are_read_as_the_release_spells_them() -> None:
         "max_model_len": "8192",
         "port": "8001",
     }
+
+
+@pytest.mark.parametrize(
+    ("argv", "place"),
+    [
+        (["--tensor-parallel-size", "4", "--pipeline-parallel-size", "2", "--nnodes", "2", "--node-rank", "1", "--master-port", "7"],
+         (2, 1, range(4, 8), 7)),
+        (["--tensor-parallel-size", "4", "--data-parallel-size", "4", "--data-parallel-size-local", "2", "--data-parallel-start-rank", "2",
+          "--data-parallel-rpc-port", "8"], (2, 1, range(4), 8)),
+        (["--tensor-parallel-size", "4"], (1, 0, range(4), 29501)),
+    ],
+    ids=["one copy over hosts", "copies on hosts", "one host"],
+)  # fmt: skip
+def test_a_host_knows_its_place(argv: list[str], place: tuple[object, ...]) -> None:
+    told = settings.StandInSettings(settings.arguments(["serve", "/m", *argv]), {}, "auto", "")
+    assert (told.nodes, told.node, told.own, told.meeting_port) == place
+    assert told.model == "/m"

@@ -70,29 +70,40 @@ class StandInSettings:
         return self.tensor * self.pipeline
 
     @property
+    def copies(self) -> int:
+        """Of the model on this host, where others have copies too; 0 where its ranks are those of one copy."""
+        return int(self.given.get("data_parallel_size_local", 0))
+
+    @property
     def nodes(self) -> int:
+        if self.copies:
+            return int(self.given["data_parallel_size"]) // self.copies
         return int(self.given.get("nnodes", 1))
 
     @property
     def node(self) -> int:
         """Which of the hosts this is; 0 is the head."""
+        if self.copies:
+            return int(self.given.get("data_parallel_start_rank", 0)) // self.copies
         return int(self.given.get("node_rank", 0))
 
     @property
     def own(self) -> range:
-        """The ranks on this host."""
+        """The ranks on this host; of several copies one is acted."""
+        if self.copies:
+            return range(self.ranks)
         each = self.ranks // self.nodes
         return range(self.node * each, (self.node + 1) * each)
 
     @property
     def head(self) -> str:
         """The address of the head."""
-        return str(self.given.get("master_addr", "127.0.0.1"))
+        return str(self.given.get("data_parallel_address" if self.copies else "master_addr", "127.0.0.1"))
 
     @property
     def meeting_port(self) -> int:
         """Where the head is met."""
-        return int(self.given.get("master_port", 29501))
+        return int(self.given.get("data_parallel_rpc_port" if self.copies else "master_port", 29501))
 
     @property
     def patience(self) -> float:
