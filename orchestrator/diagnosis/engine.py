@@ -299,7 +299,7 @@ def _caused(
     *,
     missing: bool = False,
 ) -> RootCause:
-    text = own_words.without_frame(raised.words, grammar.failures)
+    text = own_words.decided(own_words.without_frame(raised.words, grammar.failures))
     return RootCause(
         text="\n".join([text, *(in_other_words.text.split("\n", 1)[:1] if in_other_words else ())]),
         line=raised.line,

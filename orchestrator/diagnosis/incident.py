@@ -77,11 +77,20 @@ class Raised:
 
     @property
     def words(self) -> str:
-        """Its text; where that is a name alone the statement says what failed."""
+        """Its text; where that is a name alone the statement says what failed, unless only its first line is shown."""
         if self.statement and _LOOKED_FOR.fullmatch(self.text):
             return f"{self.text} in {self.statement}"
-        bare = self.statement and _BARE.fullmatch(self.text)
+        bare = (
+            self.statement
+            and not self.statement.endswith(("(", "[", "{", ","))
+            and _BARE.fullmatch(self.text)
+        )
         return f"{self.text.rstrip(': ')}: {self.statement}" if bare else self.text
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its name is all that it tells, and what was looked for."""
+        return (_LOOKED_FOR.fullmatch(self.text) or _BARE.fullmatch(self.text)) is not None
 
     @property
     def gives_no_reason(self) -> bool:

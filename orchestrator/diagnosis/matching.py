@@ -203,7 +203,7 @@ def _judge(
         return None
     if match.pattern is None:
         return {}
-    fitting = search(match.pattern, raised.text)
+    fitting = search(match.pattern, raised.words)
     return _named(fitting) if fitting else None
 
 
@@ -215,8 +215,8 @@ def _names(match: Match, raised: Raised, process: str | None) -> bool:
     return (
         (match.exception is None or _called(raised.exception or "", match.exception))
         and (match.process is None or fits(process, (match.process,)))
-        and all(wanted in _squashed(raised.text) for wanted in _all_squashed(match.text))
-        and not any(unwanted in _squashed(raised.text) for unwanted in _all_squashed(match.not_text))
+        and all(wanted in _squashed(raised.words) for wanted in _all_squashed(match.text))
+        and not any(unwanted in _squashed(raised.words) for unwanted in _all_squashed(match.not_text))
         and all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
         and (not match.refused_in or refused_in(raised, match.refused_in))
     )

@@ -38,6 +38,7 @@ _OF_ANOTHER_VERSION = re.compile(
 )
 """How code finds out that the library beside it, or what was read for it, is not the one it was written for. Of any other object
 that lacks something its own code is at fault."""
+_PACKAGE = re.compile(r".{0,400}/(?:site|dist)-packages/[^/]{1,80}/")
 _PASSED_ON = (
     "*/torch/_ops.py", "*/torch/nn/modules/module.py", "*/torch/utils/_contextlib.py", "*/_custom_ops.py", "*/contextlib.py",
     "*/functools.py", "*/importlib/*", "<frozen*", "*/concurrent/futures/*", "*/asyncio/*", "*/typing.py", "*/logger.py",
@@ -76,7 +77,12 @@ _LONGEST = 300
 
 def refused_in(raised: Raised, wanted: tuple[str, ...]) -> bool:
     """Whether code in a file of one of these shell patterns refused something, with a sentence about it."""
-    return speaks(raised) and any(fnmatchcase(_raiser(raised), pattern) for pattern in wanted)
+    file = _raiser(raised)
+    return (
+        speaks(raised)
+        and any(fnmatchcase(file, pattern) for pattern in wanted)
+        and not _is_added(file, raised)
+    )
 
 
 def speaks(raised: Raised) -> bool:
@@ -125,9 +131,23 @@ def by_a_compiler(text: str) -> str | None:
     return next((line for line in lines if _COMPILER.search(line)), None)
 
 
+def decided(text: str) -> str:
+    """A message without what else a build printed, where it quotes one: with its first line stands what its compiler refused."""
+    decides = by_a_compiler(text)
+    return f"{text.splitlines()[0]}\n{decides}" if decides else text
+
+
 def left_out(asked: str, advised: str) -> bool:
     """Whether what is asked for names an option, a variable or a package that is not in what is `advised` anyway."""
     return any(name not in advised for name in _NAMED.findall(asked))
+
+
+def _is_added(file: str, raised: Raised) -> bool:
+    """Whether a file is of a package that puts itself into the engine: nobody who knows the engine knows what it wants, nor does a
+    folder of its that has the engine's name show that the engine refused."""
+    package = _PACKAGE.match(file)
+    hooks = f"{re.escape(package[0])}(?:[^/]{{1,80}}/){{0,4}}integrations?/[^/]{{1,80}}/" if package else ""
+    return bool(hooks) and any(re.match(hooks, frame.file) for frame in raised.frames)
 
 
 def _raiser(raised: Raised) -> str:

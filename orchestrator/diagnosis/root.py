@@ -9,6 +9,9 @@ from orchestrator.diagnosis.incident import Incident
 from orchestrator.diagnosis.launches import FoldedIncident, LaunchLog
 from orchestrator.engines.log_grammar import LogGrammar
 
+_JUST_BEFORE = 30
+"""Lines between a failure and one that came of it."""
+
 
 def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     """The incident that began the failure, None if the launch did not fail.
@@ -51,9 +54,27 @@ def root_of(launch: LaunchLog, *, ended: bool = False) -> FoldedIncident | None:
     ]
     engine = (*launch.grammar.processes.children, "rank")
     unsaid = _says_only_that_a_child_failed([folded.incident for folded in standing])
-    return min(
+    root = min(
         standing, key=lambda folded: _rank(folded.incident, up is not None, engine, unsaid), default=None
     )
+    return root and (_left_undone(root.incident, since) or root)
+
+
+def _left_undone(incident: Incident, since: Sequence[FoldedIncident]) -> FoldedIncident | None:
+    """What failed just before in the same process, in an exception that was only logged, where this one tells no more than that
+    something is not there: what was to put it there did not come to it."""
+    if not incident.root.is_bare:
+        return None
+    before = (
+        folded
+        for folded in since
+        if 0 < incident.first_line - folded.incident.last_line <= _JUST_BEFORE
+        and folded.incident.kind == "exception"
+        and folded.incident.role == "initiating"
+        and (folded.incident.process, folded.incident.pid) == (incident.process, incident.pid)
+        and not folded.incident.root.is_bare
+    )
+    return next(before, None)
 
 
 def _says_only_that_a_child_failed(standing: Sequence[Incident]) -> bool:

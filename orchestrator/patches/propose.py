@@ -25,7 +25,11 @@ _FROM_A_LOG = {
 can write into a log, so it never looks like an option or a path elsewhere."""
 
 
-_OPTION = re.compile(r"--[a-z][a-z0-9_-]{1,80}", re.ASCII)
+_NAMES = {
+    "option": (re.compile(r"--[a-z][a-z0-9_-]{1,80}", re.ASCII), "the option"),
+    "missing": (re.compile(r"[\w][\w./+-]{0,80}", re.ASCII), "the header, library or option that it names"),
+}
+"""Names of the log that advice may tell: their form, and what stands there where a match found none of it."""
 
 
 def ways(patch: Patch, known: Known) -> tuple[ProposedWay, ...]:
@@ -45,15 +49,16 @@ def edits_then(patch: Patch, number: int, known: Known) -> tuple[ProposedAction,
 
 def with_numbers(texts: Sequence[str], known: Known) -> tuple[str, ...]:
     """What a patch tells a person, with the launch's own numbers: `{port}` is that of its command, else the engine's own;
-    `{option}` is the name that a match found."""
+    `{option}` is the name that a match found, `{missing}` what a compiler lacks."""
 
     def filled(match: re.Match[str]) -> str:
         number = known.number(match[1])
         if number is None and match[1] == "port":
             number = _engine(known).port
-        if number is None and match[1] == "option":
-            name = known.groups.get("option", "")
-            return name if _OPTION.fullmatch(name) else "the option"
+        if number is None and match[1] in _NAMES:
+            form, instead = _NAMES[match[1]]
+            name = known.groups.get(match[1], "")
+            return name if form.fullmatch(name) else instead
         return formula.shown(number) if number is not None else match[0]
 
     return tuple(TEMPLATE.sub(filled, text) for text in texts)

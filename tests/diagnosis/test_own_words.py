@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from posixpath import normpath
+
 import pytest
 
 from orchestrator.diagnosis.incident import Frame, IncidentRole, Raised
-from orchestrator.diagnosis.own_words import asked_for, left_out, refused_in, speaks, without_frame
+from orchestrator.diagnosis.own_words import asked_for, decided, left_out, refused_in, speaks, without_frame
 from orchestrator.engines.sglang.log.grammar import GRAMMAR as SGLANG
 from orchestrator.engines.vllm.log.grammar import GRAMMAR as VLLM
 
@@ -65,6 +68,29 @@ def test_it_was_raised_by_the_innermost_file_that_does_more_than_hand_on(
 ) -> None:
     refusal = raised("RuntimeError: size_k is not divisible by the groups", *files)
     assert refused_in(refusal, ("*/fused_moe/*", "*/quantization/*")) is where
+
+
+@pytest.mark.parametrize(
+    ("files", "where"),
+    [
+        (["v1/engine/core.py", "../kvbox/integration/vllm/hooks.py"], False),  # in a folder of the engine's name
+        (["v1/engine/core.py", "../kvbox/integration/vllm/hooks.py", "../kvbox/blend/models.py"], False),
+        (["v1/engine/core.py", "../kvbox/blend/models.py"], True),  # a library that the engine calls
+        (["../kvbox/integration/vllm/hooks.py", "v1/engine/core.py"], True),
+    ],
+)  # fmt: skip
+def test_a_package_that_puts_itself_into_the_engine_refuses_nothing_for_it(
+    files: list[str], where: bool
+) -> None:
+    refusal = raised("ValueError: the shape (7, 2) is not supported", *files)
+    refusal = replace(refusal, frames=tuple(Frame(normpath(at.file), 7, "f") for at in refusal.frames))
+    assert refused_in(refusal, ("*/vllm/*", "*/site-packages/*")) is where
+
+
+def test_of_a_build_the_line_decides_with_which_its_compiler_ends() -> None:
+    build = "RuntimeError: build failed. Output:\n[1/2] nvcc -c a.cu\na.cu:5:1: fatal error: b.h: No such file\nninja: stopped"
+    assert decided(build) == "RuntimeError: build failed. Output:\na.cu:5:1: fatal error: b.h: No such file"
+    assert decided("ValueError: no build\nat all") == "ValueError: no build\nat all"
 
 
 @pytest.mark.parametrize(

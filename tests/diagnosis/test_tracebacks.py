@@ -198,6 +198,7 @@ def test_of_a_list_of_attempts_the_first_is_the_cause_of_what_lists_them() -> No
     [
         (["    assert stages >= 1", "           ^^^^^^"], "AssertionError", "AssertionError: assert stages >= 1"),
         (["    assert (", "        a == b", "    )"], "AssertionError", "AssertionError: assert (a == b)"),
+        (["    assert ("], "AssertionError", "AssertionError"),
         (["    raise NotImplementedError"], "NotImplementedError:", "NotImplementedError: raise NotImplementedError"),
         (["    param = named[name]", "    ~~~^^"], "KeyError: 'w2'", "KeyError: 'w2' in param = named[name]"),
         (["    ^^^"], "AssertionError", "AssertionError"),

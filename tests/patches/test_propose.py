@@ -113,6 +113,15 @@ def test_an_advice_names_the_option_that_was_refused(found: dict[str, str], said
     assert with_numbers(patch.advice, Known(groups=found))[0].startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [({"missing": "curand_kernel.h"}, "where curand_kernel.h is not"), ({"missing": "$(rm)"}, "where the header, library")],
+)  # fmt: skip
+def test_an_advice_names_what_a_compiler_lacks(found: dict[str, str], said: str) -> None:
+    patch = next(one for one in catalogue.load([shipped("patches")]) if one.id == "flashinfer-jit-failed")
+    assert said in with_numbers(patch.advice, Known(groups=found))[0]
+
+
 def test_other_braces_of_an_advice_stay() -> None:
     given = {"advice": ["--x '{\"image\": 1}' {unknown}"], "match": [{"text": "a"}]}
     patch = Patch.model_validate({"id": "mine", "title": "t", "category": "other", **given})

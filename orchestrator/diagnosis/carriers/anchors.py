@@ -23,7 +23,7 @@ _OPENING = (
     r"|Loading [a-z]{1,20} checkpoint "
 )
 _FRAME = re.compile(r' {2,}File "[^"]{1,400}", line \d')
-_TRACEBACK = "Traceback (most recent call last):"
+TRACEBACK = "Traceback (most recent call last):"
 _LOOKED_AT = 600
 """Signs of a line: what carries it stands before."""
 
@@ -63,7 +63,7 @@ class Anchors:
     def opens(self, text: str) -> bool:
         """The same where a line may be the rest of one that was broken inside a word: an exception's name shows nothing."""
         return (
-            self.own.match(text) is not None or text.startswith(_TRACEBACK) or _FRAME.match(text) is not None
+            self.own.match(text) is not None or text.startswith(TRACEBACK) or _FRAME.match(text) is not None
         )
 
 

@@ -50,7 +50,8 @@ def learn(lines: Sequence[str], grammar: LogGrammar) -> Prefix | None:
     """What stands around these lines; None where nothing stands before enough of them."""
     placed = anchors.placed(lines, grammar)
     prefixes = [lines[number][:offset] for number, offset in placed.inside + placed.prefixed]
-    expressions = _expressions([each for each in prefixes if _may_carry(each, grammar)])
+    written = _expressions([each for each in prefixes if _may_carry(each, grammar)])
+    expressions = [each for each in written if not _swallows(each, lines)]
     if not expressions:
         return None
     before = re.compile("|".join(f"(?:{each})" for each in expressions))
@@ -68,6 +69,15 @@ def _may_carry(prefix: str, grammar: LogGrammar) -> bool:
     opened = any(prefix.count(left) > prefix.count(right) for left, right in ("()", "[]", "{}"))
     client = worded_by_a_client(None, None, prefix, grammar.clients)
     return len(prefix) <= _LONGEST and not (quoted or opened or client)
+
+
+def _swallows(expression: str, lines: Sequence[str]) -> bool:
+    """Whether it takes away where tracebacks begin more often than it ends there: before one line of a list of exceptions, or of
+    a test that quotes one, stand words of the form that any other words have."""
+    before = re.compile(expression)
+    worn = ((before.match(text), text.find(anchors.TRACEBACK)) for text in lines)
+    beyond = [prefix.end() - opening for prefix, opening in worn if prefix and opening >= 0]
+    return sum(each > 0 for each in beyond) > beyond.count(0)
 
 
 def _expressions(prefixes: Sequence[str]) -> list[str]:

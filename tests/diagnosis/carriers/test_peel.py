@@ -133,3 +133,9 @@ def test_a_log_that_grows_is_read_by_its_whole_lines() -> None:
 def test_without_a_carrier_the_bytes_pass_as_they_are() -> None:
     peeled = Peeled(peel.Wrapping())
     assert b"".join(peeled.whole([b"\xff\0x"])) == peeled.feed(b"\xff\0x") == b"\xff\0x"
+
+
+def test_a_word_before_an_exception_that_is_listed_is_no_prefix() -> None:
+    listed = [*LOG[2:], "- ImportError: one", "- OSError: another", "E       ImportError: a test quotes it"]
+    stamped = [f"2025-11-26T02:42:02.249685{n}Z {text}" for n, text in enumerate(listed)]
+    assert bare(stamped) == stamped

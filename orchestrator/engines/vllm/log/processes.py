@@ -13,7 +13,7 @@ PROCESSES = ProcessNames(
     speaking=("EngineCore", "Worker", "Vllm", "VLLM", "Ray", "MainProcess"),
     files=re.compile(
         r"(?:^|[./])(?:core|core_client|async_llm|async_llm_engine|llm_engine|engine|client|multiproc_\w+|ray_\w*executor\w*"
-        r"|\w+_executor|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator)(?:\.py)?(?::\d+)?$"
+        r"|\w+_executor|\w+_connector|worker\w*|\w+_worker|gpu_model_runner|shm_broadcast|coordinator)(?:\.py)?(?::\d+)?$"
     ),
     # Who started several API servers or data-parallel ranks. A server that is alone is a MainProcess too where records are
     # JSON, so the file is asked as well: none of these words what a client sent.
