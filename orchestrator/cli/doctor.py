@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import complete
+from orchestrator.cli.examining import REFUSED, examined, opened, playbook_of, show
 from orchestrator.cli.options import FOLDER, SharedOptions, hosts_options
 
 if TYPE_CHECKING:
@@ -18,13 +19,11 @@ if TYPE_CHECKING:
     from orchestrator.base.events import Display
     from orchestrator.checks.check import Check
     from orchestrator.facts.saved import Saved
-    from orchestrator.facts.source import Query
     from orchestrator.plan.collective import Measured
     from orchestrator.playbook.playbook import Playbook
 
     Examined: TypeAlias = "tuple[Saved, tuple[Check, ...], Measured | None]"
 
-REFUSED = 4
 VERDICTS = {0: "without a fault", REFUSED: "with a fault"}
 
 
@@ -39,6 +38,11 @@ VERDICTS = {0: "without a fault", REFUSED: "with a fault"}
     "--collective",
     is_flag=True,
     help="measure an all-reduce of the GPUs, with the planned variables of NCCL and without: needs torch and idle GPUs; with a playbook it goes on record",
+)
+@click.option(
+    "--as-one",
+    is_flag=True,
+    help="these hosts are to serve one model together: compare them too, and have each dial all others",
 )
 @click.option("--playbooks", multiple=True, type=FOLDER, help="a folder of playbooks of your own")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="override a playbook key")
@@ -64,7 +68,7 @@ def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) 
     from orchestrator.base.errors import UsageError
 
     options = SharedOptions(
-        as_one=False, patches=(), engine_args=(), model_dir=None, name=None, engine_version=None, **given
+        patches=(), engine_args=(), model_dir=None, name=None, engine_version=None, **given
     )
     if bool(options.hosts) == bool(facts):
         raise UsageError("invalid_option", "doctor takes --host HOST, or --facts FILE", verb="doctor")
@@ -72,10 +76,16 @@ def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) 
         raise UsageError("invalid_option", "--save takes the facts of one --host", verb="doctor")
     if facts and collective:
         raise UsageError("invalid_option", "--collective measures on a --host", verb="doctor")
+    if options.as_one and len(options.hosts) < 2:
+        raise UsageError("nodes_missing", "--as-one needs several hosts")
+    if options.as_one:
+        from orchestrator.cli.doctor_as_one import examine_as_one
+
+        return examine_as_one(options, collective=collective)
     if facts:
         from orchestrator.cli.facts_file import load
 
-        return _show(load(facts), options)
+        return show(load(facts), options)
     return _examine(options, save, collective=collective)
 
 
@@ -86,93 +96,39 @@ def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> i
     from orchestrator.report.choose import display
 
     know_passwords(options.hosts)
-    playbook = _playbook(options)
+    playbook = playbook_of(options)
     several = len(options.hosts) > 1
     speaking = threading.Lock()
 
-    def examined(name: str) -> int:
+    def look(name: str) -> int:
         saved, more, measured = _read(name, options, playbook, shown, collective=collective)
         with speaking, shown.aside():
             if save:
                 _write(save, saved)
-            return _show(saved, options, more, measured)
+            return show(saved, options, more, measured)
 
     with display(sys.stderr, as_json=False, hosts=len(options.hosts)) as shown:
         if several:
             return side_by_side(
-                options.hosts, examined, shown, as_json=options.json, breadth=options.breadth, words=VERDICTS
+                options.hosts, look, shown, as_json=options.json, breadth=options.breadth, words=VERDICTS
             )
-        return examined(options.hosts[0])  # in this thread, which an interrupt ends at once
-
-
-def _playbook(options: SharedOptions) -> Playbook | None:
-    if not options.playbook:
-        return None
-    from orchestrator.cli.session import find_playbook
-
-    return find_playbook(options)
-
-
-def _query(playbook: Playbook | None) -> Query:
-    """What the playbook asks of a host; without one the home folder, and no Python by name."""
-    from orchestrator.engines import registry
-    from orchestrator.facts.source import Query
-
-    if playbook is None:
-        return Query("~", package=registry.get(registry.USUAL).package)
-    from orchestrator.survey.survey import query_of
-
-    return query_of(playbook)
+        return look(options.hosts[0])  # in this thread, which an interrupt ends at once
 
 
 def _read(
     name: str, options: SharedOptions, playbook: Playbook | None, shown: Display, *, collective: bool
 ) -> Examined:
     """The facts of a host, and what a collective test came to where one is asked for."""
-    from datetime import datetime, timezone
-
     from orchestrator.base.events import Report
-    from orchestrator.cli.session import CONNECT_SECONDS
-    from orchestrator.facts.saved import Saved
-    from orchestrator.hosts.connect import open_host
-    from orchestrator.survey.examination import EXAMINATION_SECONDS, examine
 
-    report, query = Report(shown, name), _query(playbook)
-    with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
-        opened = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
-    with opened as host:
-        host.other_python = query.engine_python
-        with report.wait("look at", "the whole host", limit=EXAMINATION_SECONDS):
-            facts = examine(host, query)
-        saved = Saved(name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
+    report = Report(shown, name)
+    with opened(name, options, report) as host:
+        saved = examined(host, playbook, report)
         if not collective:
             return saved, (), None
         from orchestrator.loop.collective import measure
 
         return saved, *measure(host, saved, playbook, report)
-
-
-def _show(
-    saved: Saved, options: SharedOptions, more: tuple[Check, ...] = (), measured: Measured | None = None
-) -> int:
-    from dataclasses import asdict
-
-    from orchestrator.checks.checks import checks, verdict
-    from orchestrator.facts.saved import as_json
-    from orchestrator.report.checks_text import check_lines
-    from orchestrator.report.choose import width_of, write
-    from orchestrator.report.json_lines import json_line
-
-    playbook = _playbook(options)
-    listed = (*checks(saved.facts, playbook.engine.pinned if playbook else None), *more)
-    worst = verdict(listed)
-    if options.json:
-        judged = {"verdict": worst, "checks": list(map(asdict, listed))}
-        speed = {} if measured is None else {"collective": measured.as_json()}
-        click.echo(json_line({**as_json(saved), **judged, **speed}))
-    else:
-        write(check_lines(saved.host, listed, width_of(sys.stdout)), sys.stdout)
-    return REFUSED if worst == "fail" else 0
 
 
 def _write(name: str, saved: Saved) -> None:

@@ -55,6 +55,16 @@ def ranks(playbook: Playbook, names: Sequence[str]) -> dict[str, Node]:
     }
 
 
+def unplanned(hosts: Mapping[str, Addresses]) -> dict[str, Node]:
+    """Each host's place where nothing is planned for them yet. Raises what `meeting` does."""
+    places = meeting(hosts)
+    head = next(iter(places.values())).address
+    return {
+        name: Node(rank, len(hosts), head, MEETING_PORT, place.address, place.interface)
+        for rank, (name, place) in enumerate(places.items())
+    }
+
+
 def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]:
     """Each host's part, by its name; the first one named is the head. Raises what `meeting` does."""
     places = meeting(hosts)

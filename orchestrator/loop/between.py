@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from orchestrator.base.errors import DeployError, PreflightRefused
 from orchestrator.checks.between import by_facts, flags, folders, reach
@@ -12,6 +13,7 @@ from orchestrator.job import Job
 from orchestrator.loop.reach import DIAL_SECONDS, Party, reached
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import Plan
+from orchestrator.survey.survey import Survey
 
 
 def between(readings: Sequence[Reading], plans: Sequence[Plan]) -> tuple[GroupCheck, ...]:
@@ -64,9 +66,15 @@ def _options(plan: Plan) -> dict[str, str]:
 
 def _folder(plan: Plan) -> CheckpointFolder:
     """As it will be launched: with what the plan edits."""
-    there = plan.survey.checkpoint
+    there = folder_of(plan.survey)
     edited = {
         name: data for change in plan.changes if change.edits for name, data in change.edits.after.items()
     }
+    return replace(there, files={**there.files, **edited})
+
+
+def folder_of(survey: Survey) -> CheckpointFolder:
+    """The checkpoint as it lies there now."""
+    there = survey.checkpoint
     commit = there.manifest.commit if there.manifest else None
-    return CheckpointFolder(there.folder, {**there.configs, **edited}, there.measured_bytes, commit)
+    return CheckpointFolder(there.folder, there.configs, there.measured_bytes, commit)

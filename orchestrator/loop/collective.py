@@ -83,10 +83,10 @@ def measure(
     return tuple(measured(result)), result
 
 
-def prepared(saved: Saved, playbook: Playbook | None) -> Probe | Check:
-    """What is to be measured, or why nothing is."""
+def prepared(saved: Saved, playbook: Playbook | None, fewest: int = 2) -> Probe | Check:
+    """What is to be measured, or why nothing is; of hosts that are measured together each may have the `fewest` cards, 1."""
     facts = saved.facts
-    if len(facts.cards) < 2:
+    if len(facts.cards) < fewest:
         seen = "one GPU" if facts.cards else "no GPU"
         return not_applicable(f"{seen} is seen here, a collective takes two")
     if playbook is None:
@@ -98,7 +98,7 @@ def prepared(saved: Saved, playbook: Playbook | None) -> Probe | Check:
     else:
         survey = of_facts(playbook, saved)
         options = resolve.standing(playbook, survey)
-        if options.gpus < 2:
+        if options.gpus < fewest:
             return not_applicable("the launch takes one GPU, which runs no collective")
         known = nccl.links(survey, None, options)
         options = nccl.tuned(options, playbook, known)
@@ -108,9 +108,11 @@ def prepared(saved: Saved, playbook: Playbook | None) -> Probe | Check:
         numbers = nccl.taken(survey, None, options)
         footprint = playbook.kind.footprint
     cards = tuple(card for number in numbers for card in facts.cards if card.index == number)
-    if len(cards) < 2:
+    if len(cards) < fewest:
         return refused("which GPUs the launch takes is not known")
-    return _in_use(facts, cards) or Probe(cards, _python(facts, playbook), environment, variables, footprint)
+    return _in_use(facts, cards) or Probe(
+        cards, python_of(facts, playbook), environment, variables, footprint
+    )
 
 
 def _in_use(facts: Facts, cards: tuple[Gpu, ...]) -> Check | None:
@@ -130,7 +132,8 @@ def _in_use(facts: Facts, cards: tuple[Gpu, ...]) -> Check | None:
     return None
 
 
-def _python(facts: Facts, playbook: Playbook | None) -> str:
+def python_of(facts: Facts, playbook: Playbook | None) -> str:
+    """The interpreter that is likely to have torch."""
     installed, listed = facts.of(engine.FACT), facts.of(environments.FACT)
     if isinstance(installed, InstalledEngine):
         return installed.executable

@@ -135,8 +135,8 @@ class Measured:
             "variables": dict(self.variables),
             "worth": self.worth,
             "sentence": self.sentence,
-            "runs": {name: _as_json(outcome, self.ranks) for name, outcome in self.outcomes.items()},
-            "pairs": [{"gpus": [a, b], **_as_json(outcome, 2)} for a, b, outcome in self.pairs],
+            "runs": {name: as_json(outcome, self.ranks) for name, outcome in self.outcomes.items()},
+            "pairs": [{"gpus": [a, b], **as_json(outcome, 2)} for a, b, outcome in self.pairs],
             "pairs_untried": self.untried,
         }
 
@@ -189,7 +189,8 @@ def gathered(
     return Measured(tuple(numbers), tuple(uuids), driver, variables, outcomes, tuple(pairs), untried)
 
 
-def _as_json(outcome: CollectiveOutcome, ranks: int) -> dict[str, Any]:
+def as_json(outcome: CollectiveOutcome, ranks: int) -> dict[str, Any]:
+    """`bus_gb_per_s` and `latency_us`, null where it did not end well, beside all that was measured."""
     ended = outcome.measured if well(outcome) else ()
     return {
         "bus_gb_per_s": round(bus_gb_per_s(ended[-1], ranks), 2) if ended else None,

@@ -55,6 +55,15 @@ class CollectiveRun(Value):
     variables: Mapping[str, str]
 
 
+class CollectiveMeeting(Value):
+    """Where ranks of several hosts meet: at the first of all `ranks`; `first` is a host's first."""
+
+    address: str
+    port: int
+    first: int
+    ranks: int
+
+
 class MeasureCollective(Request[CollectiveNews]):
     """The program yields as it goes, and ends with its input."""
 
@@ -77,6 +86,7 @@ class MeasureCollective(Request[CollectiveNews]):
     silent_seconds: float
     pairs_seconds: float
     footprint: Footprint
+    meeting: CollectiveMeeting | None = None
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from orchestrator.base.errors import UsageError
-from orchestrator.group.spread import nodes, spread
+from orchestrator.group.spread import nodes, spread, unplanned
 from orchestrator.playbook.playbook import Playbook
 from tests.group.test_meeting import host
 
@@ -44,6 +44,18 @@ def test_ranks_lie_on_all_hosts(
     assert whole.gpus == on_each
     assert {choice.key: choice.value for choice in choices}.get(("parallel", "nodes"), hosts) == hosts
     assert all(choice.reason for choice in choices)
+
+
+def test_hosts_for_which_nothing_is_planned_meet_all_the_same() -> None:
+    listed = {
+        "a": host("one", ("eth0", "10.0.0.1/24", None)),
+        "b": host("two", ("eth0", "10.0.0.2/24", None)),
+    }
+    places = unplanned(listed)
+    assert [(place.rank, place.of, place.head, place.address) for place in places.values()] == [
+        (0, 2, "10.0.0.1", "10.0.0.1"),
+        (1, 2, "10.0.0.1", "10.0.0.2"),
+    ]
 
 
 def test_another_number_of_hosts_than_the_playbooks_is_refused() -> None:

@@ -118,6 +118,10 @@ def what_stands_between_them_is_told_before_anything_is_done(two: Two) -> None:
     told = {check["subject"]: check["verdict"] for check in two.deploy("plan")[0]["between"]}
     assert (told["engine"], told["checkpoint"], told["reach"]) == ("pass", "pass", "pass")
     before = [two.journal(number) for number in (0, 1)]
+    torch = Path(__file__).parents[1] / "on_host" / "collectives" / "stand_in"
+    doctor = two.deploy("doctor", "--collective", "--env", f"PYTHONPATH={torch}")[-1]
+    assert {check["verdict"] for check in doctor["checks"]} == {"pass"}, doctor
+    assert doctor["collective"]["ranks"] == 4 and doctor["collective"]["latency_us"] > 100
     config = worker.checkpoint / "config.json"
     config.write_bytes(config.read_bytes().replace(b'"rms_norm_eps": 1e-05', b'"rms_norm_eps": 1e-06', 1))
     error = two.deploy("up", code=4)[-1]["error"]

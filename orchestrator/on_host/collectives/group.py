@@ -79,13 +79,29 @@ class _Rank:
         return bool(self.values("failed")) or (self.process.poll() is not None and not self.done)
 
 
+@dataclass(frozen=True)
+class Rendezvous:
+    """Where the ranks of several hosts meet: at the address and port of the first of all `ranks`; `first` is this host's first."""
+
+    address: str
+    port: int
+    first: int
+    ranks: int
+
+
 class Ranks:
-    """The ranks of one collective over `cards` (UUIDs); `variables` are this one's own, `sizes` (bytes) what it measures."""
+    """The ranks of one collective over `cards` (UUIDs); `variables` are this one's own, `sizes` (bytes) what it measures. With a
+    `meeting` they are part of one over several hosts."""
 
     def __init__(
-        self, site: Site, cards: Sequence[str], variables: dict[str, str], sizes: Sequence[int]
+        self,
+        site: Site,
+        cards: Sequence[str],
+        variables: dict[str, str],
+        sizes: Sequence[int],
+        meeting: Rendezvous | None = None,
     ) -> None:
-        self.cards, self._site = tuple(cards), site
+        self.cards, self._site, self._meeting = tuple(cards), site, meeting
         self._folder = tempfile.TemporaryDirectory(prefix="deploy-collective-")
         self._before = frozenset(entry.name for entry in shared_memory.entries())
         self._began = self._moved = time.monotonic()
@@ -100,12 +116,14 @@ class Ranks:
             raise
 
     def _start(self, rank: int, variables: dict[str, str], sizes: Sequence[int]) -> _Rank:
-        site = self._site
+        site, meeting = self._site, self._meeting
         settings = {
-            "rank": rank,
-            "ranks": len(self.cards),
+            "rank": rank + (meeting.first if meeting else 0),
+            "ranks": meeting.ranks if meeting else len(self.cards),
+            "here": rank,
+            "beside": len(self.cards),
             "parent": os.getpid(),
-            "store": os.path.join(self._folder.name, "store"),
+            "store": [meeting.address, meeting.port] if meeting else os.path.join(self._folder.name, "store"),
             "backend": site.backend,
             "sizes": list(sizes),
             "seconds": site.ready_seconds + 10 * site.silent_seconds,
@@ -145,6 +163,8 @@ class Ranks:
             self._failed_at = now
         ready = all("ready" in rank.values("at") for rank in self._ranks)
         limit = self._moved + self._site.silent_seconds if ready else self._began + self._site.ready_seconds
+        if ready and self._meeting and self._at() == "ready":  # those of other hosts may still import torch
+            limit = max(limit, self._began + self._site.ready_seconds)
         self._silent = self._failed_at is None and now > limit
         failed = self._failed_at is not None and now > self._failed_at + _GRACE_SECONDS
         return self._silent or failed or all(rank.done or rank.failed for rank in self._ranks)

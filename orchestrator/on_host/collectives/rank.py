@@ -1,7 +1,8 @@
 """How fast do GPUs add up what each of them holds, and is the sum right? One rank of them, run by a Python that has torch.
 
-It is started as text (`group.py`) with its settings as JSON: rank, ranks, parent (pid), store (a file that all ranks share),
-backend ("nccl", or "gloo" for a CPU), sizes (bytes, each measured), seconds (after which it ends by itself). Each line that it
+It is started as text (`group.py`) with its settings as JSON: rank, ranks, here (which of this host's ranks it is) and beside (how
+many those are), parent (pid), store (a file that all ranks share, or [address, port] where rank 0 is met by those of other
+hosts), backend ("nccl", or "gloo" for a CPU), sizes (bytes, each measured), seconds (after which it ends by itself). Each line that it
 says begins with {"rank": ...}: `at` "ready" (torch is there and the card is ours), "checked" (`wrong`: how many numbers of the
 sum were not right), a size with the `seconds` of one all-reduce, and "done"; or `failed` with a code and a `reason`.
 """
@@ -38,17 +39,17 @@ def main(settings: dict[str, Any]) -> None:
         if not torch.cuda.is_available():
             say(settings, failed="no_cuda", reason=f"torch {torch.__version__} sees no GPU by CUDA")
             return
-        if torch.cuda.device_count() < settings["ranks"]:
-            seen = f"torch sees {torch.cuda.device_count()} of {settings['ranks']} GPUs"
+        if torch.cuda.device_count() < settings["beside"]:
+            seen = f"torch sees {torch.cuda.device_count()} of {settings['beside']} GPUs"
             say(settings, failed="few_gpus", reason=seen)
             return
-        device = f"cuda:{settings['rank']}"
+        device = f"cuda:{settings['here']}"
         torch.cuda.set_device(device)
     nccl = ".".join(map(str, torch.cuda.nccl.version())) if device != "cpu" else None
     torch.zeros(1, device=device).item()
     say(settings, at="ready", torch=torch.__version__, nccl=nccl)
-    store = dist.FileStore(settings["store"], settings["ranks"])
     limit = timedelta(seconds=settings["seconds"])
+    store = _store(settings, dist, limit)
     dist.init_process_group(
         settings["backend"],
         store=store,
@@ -61,6 +62,14 @@ def main(settings: dict[str, Any]) -> None:
         say(settings, size=size, seconds=_seconds(size, torch, dist, device))
     say(settings, at="done")
     dist.destroy_process_group()
+
+
+def _store(settings: dict[str, Any], dist: Any, limit: timedelta) -> Any:
+    """Where ranks tell each other their addresses."""
+    if isinstance(settings["store"], str):
+        return dist.FileStore(settings["store"], settings["ranks"])
+    address, port = settings["store"]
+    return dist.TCPStore(address, port, settings["ranks"], settings["rank"] == 0, limit)
 
 
 def say(settings: dict[str, Any], **value: Any) -> None:

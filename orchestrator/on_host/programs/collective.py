@@ -1,4 +1,4 @@
-"""How fast do GPUs of this host add up what each of them holds, with which variables of NCCL, and which pair cannot?
+"""How fast do GPUs of this host, or of several, add up what each of them holds, with which variables of NCCL, and which pair cannot?
 
 It lives by its input: once the controller is gone, so are the ranks. Each rank ends by itself too, if this program is killed.
 """
@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.on_host.collectives.group import Ranks, Site, follow, unstarted
+from orchestrator.on_host.collectives.group import Ranks, Rendezvous, Site, follow, unstarted
 from orchestrator.on_host.footprint import Footprint
 
 
@@ -22,7 +22,9 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     request: python (has torch), text (the program of a rank), backend ("nccl" or "gloo"), cards [UUID], environment (on top of
     the host's own), runs [{name, variables}], fallback (the same, or null), sizes [bytes], ready_seconds (until torch is
-    imported), silent_seconds (without any progress), pairs_seconds, footprint (what such programs leave in /dev/shm). An
+    imported), silent_seconds (without any progress), pairs_seconds, footprint (what such programs leave in /dev/shm), meeting
+    (of collectives over several hosts, which run this side by side: address, port, first, ranks; null for one of this host
+    alone, whose pairs are tried). An
     outcome: state ("done", "silent" or "failed"), at ("starting", "ready" or "checked": how far every rank came),
     ranks_silent, seconds, torch, nccl, wrong (numbers of a sum that were not right), measured [{bytes, seconds}], code and
     reason of a failure, lines (what NCCL said), left (pids that could not be ended).
@@ -30,10 +32,11 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
     names = ("python", "text", "backend", "environment", "ready_seconds", "silent_seconds")
     site = Site(**{name: request[name] for name in names}, footprint=Footprint.of(request["footprint"]))
     runs, cards = list(request["runs"]), request["cards"]
+    meeting = Rendezvous(**request["meeting"]) if request["meeting"] else None
     blamed = False
     while runs:
         run = runs.pop(0)
-        outcome = _go(site, [cards], run["variables"], request["sizes"])
+        outcome = _go(site, [cards], run["variables"], request["sizes"], meeting)
         if outcome is None:
             return
         yield {"run": run["name"], "outcome": outcome[0]}
@@ -42,7 +45,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         blamed = True
         if request.get("fallback"):
             runs.append(request["fallback"])
-        if len(cards) > 2:
+        if len(cards) > 2 and meeting is None:
             yield from _pairs(site, cards, run, request["pairs_seconds"])
 
 
@@ -84,14 +87,18 @@ def rounds(count: int) -> list[list[tuple[int, int]]]:
 
 
 def _go(
-    site: Site, groups: list[list[str]], variables: dict[str, str], sizes: list[int]
+    site: Site,
+    groups: list[list[str]],
+    variables: dict[str, str],
+    sizes: list[int],
+    meeting: Rendezvous | None = None,
 ) -> list[dict[str, Any]] | None:
     """What came of each group, all side by side; None where the controller left meanwhile."""
     started: list[Ranks] = []
     stays = False
     try:
         for cards in groups:
-            started.append(Ranks(site, cards, variables, sizes))
+            started.append(Ranks(site, cards, variables, sizes, meeting))
         stays = follow(started, sys.stdin.fileno())
     except OSError as error:
         return [unstarted(site.python, error) for _ in groups]

@@ -13,8 +13,14 @@ import pytest
 
 from orchestrator.on_host.processes import procs
 from orchestrator.on_host.programs import collective
-from orchestrator.programs.collective import CollectiveNews, CollectiveRun, MeasureCollective
+from orchestrator.programs.collective import (
+    CollectiveMeeting,
+    CollectiveNews,
+    CollectiveRun,
+    MeasureCollective,
+)
 from tests.on_host.collectives.asking import request
+from tests.ports import free_port
 from tests.programs.requests import read_too
 from tests.waiting import eventually
 
@@ -126,6 +132,43 @@ def test_a_rank_does_not_outlive_who_started_it(tmp_path: Path) -> None:
     os.kill(child, 9)
     os.waitpid(child, 0)
     eventually(lambda: not ranks(tmp_path))
+
+
+def of_hosts(meeting_port: int, **more: Any) -> list[list[CollectiveNews]]:
+    """What two programs tell that measure one collective side by side, as on two hosts."""
+    told_by: list[list[CollectiveNews]] = [[], []]
+    meetings = [
+        CollectiveMeeting(address="127.0.0.1", port=meeting_port, first=first, ranks=2) for first in (0, 1)
+    ]
+
+    def measure(number: int) -> None:
+        told_by[number] = told(request(1, meeting=meetings[number], **more))
+
+    both = [threading.Thread(target=measure, args=(number,)) for number in (0, 1)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    return told_by
+
+
+def test_ranks_of_several_hosts_are_counted_through_and_no_pair_of_one_is_tried() -> None:
+    for (news,) in of_hosts(free_port()):
+        assert news.outcome and news.outcome.state == "done" and news.outcome.measured
+    meeting = CollectiveMeeting(address="127.0.0.1", port=free_port(), first=0, ranks=6)
+    fault = {"STAND_IN_DEAF": "GPU-0,GPU-1"}
+    news = told(request(3, fault, meeting=meeting, silent_seconds=0.5, ready_seconds=5, sizes=()))
+    assert [item.pair for item in news] == [None]
+
+
+@pytest.mark.engine
+@pytest.mark.skipif("DEPLOY_TEST_ENGINE" not in os.environ, reason="DEPLOY_TEST_ENGINE names no engine")
+def test_a_real_torch_adds_up_over_two_hosts() -> None:
+    environment = {"PYTHONPATH": "", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
+    python = os.environ["DEPLOY_TEST_ENGINE"]
+    limits = {"ready_seconds": 90, "silent_seconds": 20}
+    for (news,) in of_hosts(free_port(), variables=environment, python=python, backend="gloo", **limits):
+        assert news.outcome and (news.outcome.state, news.outcome.wrong) == ("done", 0)
 
 
 @pytest.mark.engine

@@ -19,6 +19,10 @@ def FileStore(path: str, ranks: int) -> str:
     return path
 
 
+def TCPStore(address: str, port: int, ranks: int, is_master: bool, timeout: Any) -> str:
+    return f"{address}:{port}"
+
+
 def init_process_group(backend: str, *, rank: int, **more: Any) -> None:
     global RANK
     RANK = rank
