@@ -23,7 +23,7 @@ from tests.waiting import eventually
 
 NAMES = ("alpha", "beta")
 SHARED_MEMORY = "4g"
-_TOOLS = ("ip", "unshare", "mount", "ssh-keygen", "sshd")
+_TOOLS = ("ip", "unshare", "setpriv", "mount", "ssh-keygen", "sshd")
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin:/sbin"
 _FIRST = """
 hostname "$1" && mount -t tmpfs -o size=$3,mode=1777 shm /dev/shm && mount --bind "$2/hosts" /etc/hosts
@@ -114,7 +114,7 @@ def two_hosts() -> Iterator[TwoHosts]:
     with contextlib.ExitStack() as ends:
         folder = Path(tempfile.mkdtemp(prefix="two-hosts-"))
         ends.callback(shutil.rmtree, folder, ignore_errors=True)
-        mark, net = f"{os.getpid():x}", f"10.{64 + os.getpid() % 128}"
+        mark, net = f"{os.getpid():x}", _free_network()
         hosts = (
             LabHost(NAMES[0], folder / NAMES[0], f"dt{mark}a", f"{net}.0.1", f"{net}.1.1"),
             LabHost(NAMES[1], folder / NAMES[1], f"dt{mark}b", f"{net}.0.2", f"{net}.2.1"),
@@ -129,6 +129,13 @@ def two_hosts() -> Iterator[TwoHosts]:
             _furnish(lab, host)
             _start(host, ends)
         yield lab
+
+
+def _free_network() -> str:
+    """The first two numbers of addresses that nobody has here, such as another pair of hosts."""
+    taken = _run("ip", "-4", "-o", "addr")
+    nets = (f"10.{64 + (os.getpid() + number) % 128}" for number in range(128))
+    return next(net for net in nets if f" {net}." not in taken)
 
 
 def _wire(hosts: tuple[LabHost, LabHost], ends: contextlib.ExitStack) -> None:
@@ -194,7 +201,7 @@ def _start(host: LabHost, ends: contextlib.ExitStack) -> None:
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's own demand of root
     sshd = shutil.which("sshd", path=_PATH)
     assert sshd is not None
-    space = ["ip", "netns", "exec", host.space]
+    space = ["setpriv", "--pdeathsig", "KILL", "ip", "netns", "exec", host.space]  # tests may be killed
     own = [
         "unshare",
         "-m",
@@ -226,5 +233,6 @@ def _start(host: LabHost, ends: contextlib.ExitStack) -> None:
     (host.folder / "pid").write_text(children[0])
 
 
-def _run(*command: str) -> None:
-    subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PATH": _PATH})
+def _run(*command: str) -> str:
+    environment = {**os.environ, "PATH": _PATH}
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
