@@ -11,7 +11,8 @@ from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.going_back import Before, go_back
 
 QUIET_SECONDS = 1.0
-"""How long a replica must have had no request: one that the router sent before it let go of it may be on its way."""
+"""How long lies between two looks, and all in between, that see no request: one that the router sent before it let go of the
+replica may be on its way."""
 INTERVAL_SECONDS = 0.25
 
 
@@ -77,17 +78,19 @@ class Rolling:
         routing.withdraw(member.replica)
         job = member.job
         with job.report.step("drain", "waiting for its requests", limit=self._drain_seconds) as step:
-            began, quiet = time.monotonic(), 0.0
-            while quiet < QUIET_SECONDS:
+            began, since = time.monotonic(), None
+            while True:
                 looked = time.monotonic()
                 left = in_flight(job)
+                since = None if left != 0 else looked if since is None else since
+                if since is not None and looked - since >= QUIET_SECONDS:
+                    break
                 if looked - began > self._drain_seconds:
                     routing.admit(member.replica)
                     raise self._not_drained(member, left)
                 if left:
                     step.progress(f"{left} requests", requests=left)
                 time.sleep(INTERVAL_SECONDS)
-                quiet = quiet + time.monotonic() - looked if left == 0 else 0.0
             step.done = "no request left"
 
     def _not_drained(self, member: FleetMember, left: int | None) -> BudgetSpent:
@@ -104,6 +107,7 @@ class Rolling:
         except DeployError as second:
             error.message += f". Nor is it back as it was: {second.message}"
             return
+        error.left = None  # what the failed launch left is ended, and what lives serves
         error.message += f". {member.replica.name} {done}; no other was touched after it"
 
     def _ready(self, member: FleetMember) -> bool:

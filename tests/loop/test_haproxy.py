@@ -37,7 +37,7 @@ class Proxy(Answering):
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop, "CHANGE_SECONDS", 0.02)
+    monkeypatch.setattr(loop, "CHANGE_SECONDS", 0.3)
     monkeypatch.setattr(loop, "INTERVAL_SECONDS", 0.001)
 
 

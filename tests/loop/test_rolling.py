@@ -35,7 +35,9 @@ class Changed:
         self.done.append(f"restart {self.name}")
         if self.fails:
             self.serves = False
-            raise LaunchFailed("no_remedy_left", f"{self.name} failed")
+            error = LaunchFailed("no_remedy_left", f"{self.name} failed")
+            error.left = {"processes": []}
+            raise error
         self.serves = True
 
 
@@ -143,6 +145,7 @@ def test_one_that_fails_goes_back_and_the_others_are_not_touched(monkeypatch: py
     with pytest.raises(LaunchFailed) as failed:
         made.restart(2)
     assert failed.value.message == "m-2 failed. m-2 is back at 1; no other was touched after it"
+    assert failed.value.left is None
     assert made.done[3:] == ["withdraw m-2", "restart m-2", "admit m-2"]
 
 

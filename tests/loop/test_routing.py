@@ -44,7 +44,7 @@ class Router(Answering):
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ADMIT_SECONDS", "ASK_SECONDS"):
-        monkeypatch.setattr(loop, name, 0.02)
+        monkeypatch.setattr(loop, name, 0.3)
     monkeypatch.setattr(loop, "INTERVAL_SECONDS", 0.001)
 
 
