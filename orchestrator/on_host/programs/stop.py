@@ -13,7 +13,7 @@ from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.kinds.kind import Launch, Table
 from orchestrator.on_host.processes import gpu_memory, makers, procs
 from orchestrator.on_host.refusal import Refusal
-from orchestrator.on_host.removing import shared_memory
+from orchestrator.on_host.removing import ray_folder, shared_memory
 from orchestrator.on_host.state.state import append, at_work, boot_id, state_folder
 
 ORPHANS_GRACE_SECONDS = 1.0
@@ -54,6 +54,7 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
         )
         append(state, {"action": "stop_failed", "launch": launch.number, "survivors": names})
         raise Refusal("will_not_die", f"KILL does not end launch {launch.number}: {names}")
+    ray_folder.remove(launch.folder)
     removed: list[shared_memory.ShmFile] = []
     kept: list[tuple[shared_memory.ShmFile, str]] = []
     if request.get("remove_shm", True):
