@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from orchestrator.base.errors import DeployError, PreflightRefused
-from orchestrator.checks.between import by_facts, flags, folders, reach
+from orchestrator.checks.between import by_facts, flags, folders, ray, reach
 from orchestrator.checks.between.folders import CheckpointFolder
 from orchestrator.checks.between.group_check import GroupCheck
 from orchestrator.job import Job
@@ -43,6 +43,8 @@ def by_now(job: Job, plans: Mapping[str, Plan]) -> DeployError | None:
 
 def _of_plans(job: Job, plans: Mapping[str, Plan]) -> Iterator[GroupCheck]:
     yield from flags.check({name: _options(plan) for name, plan in plans.items()})
+    if any(plan.options.through_ray for plan in plans.values()):
+        yield from ray.check({name: plan.survey.facts for name, plan in plans.items()})
     consented = folders.CONSENT in job.consents
     yield from folders.check({name: _folder(plan) for name, plan in plans.items()}, consented=consented)
 

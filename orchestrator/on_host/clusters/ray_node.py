@@ -92,11 +92,8 @@ def main(argv: Sequence[str]) -> int:
     place, server = read(argv)
     signal.signal(signal.SIGTERM, _asked)
     plain = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    led = {
-        **plain,
-        "RAY_ADDRESS": place.head,
-        "RAY_DEDUP_LOGS": "0",
-    }  # of ranks that fail alike each is heard
+    unbuffered = {**plain, "PYTHONUNBUFFERED": "1"}  # Ray says which process ended, and ends itself at once
+    led = {**plain, "RAY_ADDRESS": place.head, "RAY_DEDUP_LOGS": "0"}  # ranks that fail alike are all heard
     with contextlib.ExitStack() as ending:
         try:
             folder = ending.enter_context(_folder(Path(__file__).parent))
@@ -104,7 +101,7 @@ def main(argv: Sequence[str]) -> int:
                 _await_head(place)
             client = importlib.util.find_spec("grpc") is not None
             logs = ending.enter_context(Logs(of_workers=not place.leads))
-            node = ending.enter_context(_process(place.command(folder, client=client), plain))
+            node = ending.enter_context(_process(place.command(folder, client=client), unbuffered))
             logs.of(node.pid)
             if not place.leads:
                 return _first_end(node)
