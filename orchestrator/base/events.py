@@ -72,12 +72,13 @@ class StepReport:
 
 
 class Report:
-    """Where the deployment of one host tells what happens."""
+    """Where the deployment of one host tells what happens; the data of each event names the `instance`, where there is one."""
 
     _lock = threading.Lock()
 
-    def __init__(self, renderer: Renderer, host: str) -> None:
+    def __init__(self, renderer: Renderer, host: str, instance: str = "") -> None:
         self._renderer = renderer
+        self._of: Mapping[str, str] = {"instance": instance} if instance else {}
         self._began = time.monotonic()
         self.host = host
 
@@ -88,7 +89,7 @@ class Report:
 
     def emit(self, kind: EventKind, text: str, *, step: str = "", **data: Any) -> None:
         with self._lock:
-            self._renderer.show(Event(kind, redact(text), step, self.host, redacted(data)))
+            self._renderer.show(Event(kind, redact(text), step, self.host, redacted({**data, **self._of})))
 
     @contextmanager
     def step(self, name: str, text: str = "", *, limit: float | None = None) -> Iterator[StepReport]:

@@ -110,8 +110,9 @@ def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> i
     with display(sys.stderr, as_json=False, hosts=len(options.hosts)) as shown:
         if several:
             return side_by_side(
-                options.hosts, look, shown, as_json=options.json, breadth=options.breadth, words=VERDICTS
-            )
+                options.hosts, "", look, shown,
+                as_json=options.json, breadth=options.breadth, words=VERDICTS,
+            )  # fmt: skip
         return look(options.hosts[0])  # in this thread, which an interrupt ends at once
 
 

@@ -154,5 +154,5 @@ def _on_each(
                 return work(Engines(host, report, lambda verb: f"deploy engine {verb} {way}", consents, ask))
 
         if several:
-            return side_by_side(reached.hosts, on, shown, as_json=reached.json, breadth=reached.breadth)
+            return side_by_side(reached.hosts, "", on, shown, as_json=reached.json, breadth=reached.breadth)
         return on(reached.hosts[0])

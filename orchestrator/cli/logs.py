@@ -16,6 +16,7 @@ from orchestrator.cli.options import SharedOptions, shared_options
 
 if TYPE_CHECKING:
     from orchestrator.engines.log_grammar import LogGrammar
+    from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.reading import Reading
 
@@ -64,7 +65,7 @@ def logs(
         chunks = deployment.reading.logs(launch=launch, lines=lines, follow=follow)
         grammar = deployment.reading.job.playbook.kind.log
         if options.json:
-            _objects(chunks, deployment.reading.job.host.name, grammar)
+            _objects(chunks, deployment.reading.job, grammar)
         elif as_written:
             _bytes(chunks)
         else:
@@ -99,14 +100,15 @@ def _bytes(chunks: Iterator[bytes]) -> None:
         sys.stdout.buffer.flush()
 
 
-def _objects(chunks: Iterator[bytes], host: str, grammar: LogGrammar) -> None:
-    """{"event": "log", "host", "process", "level", "line"}, one a line; bytes that are not UTF-8 are replaced."""
+def _objects(chunks: Iterator[bytes], job: Job, grammar: LogGrammar) -> None:
+    """{"event": "log", "host", "instance", "process", "level", "line"}, one a line; bytes that are not UTF-8 are replaced."""
     from orchestrator.diagnosis.lines import cut, parse
 
     for number, raw in enumerate(cut(chunks), start=1):
         line = parse(raw, number, grammar)
         text = raw.decode("utf-8", "replace").rstrip("\r\n")
-        value = {"event": "log", "host": host, "process": line.process, "level": line.level, "line": text}
+        whose = {"event": "log", "host": job.host.name, "instance": job.playbook.instance}
+        value = {**whose, "process": line.process, "level": line.level, "line": text}
         click.echo(json.dumps(value).replace("\x7f", "\\u007f"))
 
 

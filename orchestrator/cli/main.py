@@ -174,7 +174,7 @@ def _misused(error: click.ClickException, meant: str) -> DeployError:
     return UsageError("usage", error.format_message(), next_command=onward)
 
 
-def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
+def tell(error: DeployError, *, as_json: bool, host: str = "", instance: str = "") -> None:
     """Show an error: a sentence and the next command for people, an object for programs."""
     from orchestrator.cli.hints import command_for, following
 
@@ -185,7 +185,8 @@ def tell(error: DeployError, *, as_json: bool, host: str = "") -> None:
 
         value = {"code": error.code, "message": error.message, "next": onward}
         left = {"left": {**error.left, "stop": stop}} if error.left else {}
-        record = {"event": "error", "host": host, "error": value, "exit_code": error.exit_code, **left}
+        of = {"instance": instance} if instance else {}
+        record = {"event": "error", "host": host, **of, "error": value, "exit_code": error.exit_code, **left}
         click.echo(json_line(record))
         return
     from orchestrator.report.choose import write

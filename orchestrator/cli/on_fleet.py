@@ -116,9 +116,9 @@ class OpenFleet:
 
     def report(self, host: str, instance: str) -> Report:
         """People tell replicas apart by their name, programs by host and instance."""
-        from orchestrator.report.fleet import OfInstance
+        from orchestrator.base.events import Report
 
-        return OfInstance(self.shown, host if self.options.json else instance, instance)
+        return Report(self.shown, host if self.options.json else instance, instance)
 
     def _job(self, playbook: Playbook, options: SharedOptions, host: str, name: str) -> Job:
         from orchestrator.base.limits import Limits

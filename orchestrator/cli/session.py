@@ -80,7 +80,7 @@ def on_each_host(
         if not several:
             return _on_host(command, options.hosts[0])
         return side_by_side(
-            options.hosts, lambda name: _on_host(command, name), shown,
+            options.hosts, sought.playbook.instance, lambda name: _on_host(command, name), shown,
             as_json=options.json, breadth=options.breadth, words=words, closing=closing,
         )  # fmt: skip
 
@@ -261,7 +261,7 @@ def _on_host(command: _Command, name: str) -> int:
 def _carry_out(command: _Command, name: str, asked: str) -> int:
     from orchestrator.base.events import Report
 
-    report = Report(command.shown, name)
+    report = Report(command.shown, name, command.sought.playbook.instance)
     with _opened(command, name, report) as host:
         from orchestrator.group.group import Group
         from orchestrator.loop.deployment import Deployment
@@ -278,7 +278,8 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
     names = command.options.hosts
     asked = again(command.options, *names)
     group = tuple(map(redact, names))
-    reports = {name: Report(command.shown, name) for name in names}
+    instance = command.sought.playbook.instance
+    reports = {name: Report(command.shown, name, instance) for name in names}
     with ExitStack() as stack:
         deployment = as_one.deployment_on(
             names,

@@ -20,6 +20,7 @@ DONE: Mapping[int, str] = {0: "done"}
 
 def side_by_side(
     names: Sequence[str],
+    instance: str,
     work: Callable[[str], int],
     shown: Display,
     *,
@@ -30,7 +31,7 @@ def side_by_side(
 ) -> int:
     """Each failure is told as it happens, of many hosts each kind of failure once; the highest code wins.
 
-    `words` says what an exit code of `work` means. At the end the hosts are told by what they came to, or by `closing` instead.
+    `instance` is the deployment that is on each of them, "" where it is for none. `words` says what an exit code of `work` means. At the end the hosts are told by what they came to, or by `closing` instead.
     """
     from orchestrator.base.events import Report
     from orchestrator.report.outcomes import HostEnd, groups_json, in_groups, not_begun
@@ -45,13 +46,13 @@ def side_by_side(
             end = _end_of(name, error)
             if not crowd or (end.word, end.why) not in kinds:
                 kinds.add((end.word, end.why))
-                _tell(name, error, shown, as_json=as_json)
+                _tell(name, instance, error, shown, as_json=as_json)
             return end
         return HostEnd(name, code, words.get(code, f"exit {code}"))
 
     def ended(name: str) -> HostEnd:
         end = come_to(name)
-        Report(shown, name).emit("end", end.word, why=end.why or None, exit_code=end.code)
+        Report(shown, name, instance).emit("end", end.word, why=end.why or None, exit_code=end.code)
         return end
 
     begun = at_once(names, ended, breadth, lambda end: end.code != 0)
@@ -59,7 +60,7 @@ def side_by_side(
     if closing is not None:
         closing(ends)
     else:
-        Report(shown, "").emit("summary", in_groups(ends), outcomes=groups_json(ends))
+        Report(shown, "", instance).emit("summary", in_groups(ends), outcomes=groups_json(ends))
     return max(end.code for end in ends)
 
 
@@ -96,12 +97,12 @@ def _end_of(name: str, error: Exception) -> HostEnd:
     return of_error(name, error if isinstance(error, DeployError) else mistake(error))
 
 
-def _tell(name: str, error: Exception, shown: Display, *, as_json: bool) -> None:
+def _tell(name: str, instance: str, error: Exception, shown: Display, *, as_json: bool) -> None:
     from orchestrator.cli.main import tell, trace
 
     with shown.aside():
         if isinstance(error, DeployError):
-            tell(error, as_json=as_json, host=name)
+            tell(error, as_json=as_json, host=name, instance=instance)
         else:
             trace(error)
-            tell(mistake(error), as_json=as_json, host=name)
+            tell(mistake(error), as_json=as_json, host=name, instance=instance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import fnmatch
+import functools
 import hashlib
 import hmac
 import os
@@ -56,7 +57,13 @@ class Entry:
 
 def read_files(files: Iterable[str]) -> tuple[Entry, ...]:
     """Every readable line of the files, in order; a missing file, a pipe or a device is an empty one."""
-    return tuple(entry for file in files for entry in parse(file, _text(file)))
+    return tuple(entry for file in files for entry in _entries(file, _text(file)))
+
+
+@functools.lru_cache(maxsize=8)
+def _entries(file: str, text: str) -> tuple[Entry, ...]:
+    """Of a text that was parsed before the same entries: a hundred hosts ask for the same hundred lines."""
+    return tuple(parse(file, text))
 
 
 def parse(file: str, text: str) -> Iterator[Entry]:
@@ -107,6 +114,8 @@ def _matches(pattern: str, host: str) -> bool:
         except (binascii.Error, ValueError, IndexError):
             return False
         return hmac.compare_digest(_hashed(host, salt), pattern)
+    if not ("*" in pattern or "?" in pattern):
+        return pattern.lower() == host.lower()
     # In fnmatch a bracket opens a set of characters; in known_hosts it is itself.
     literal = pattern.lower().replace("[", "[[]")
     return fnmatch.fnmatchcase(host.lower(), literal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ def program(argv: Sequence[str]) -> str:
     return " ".join(map(quote, argv))
 
 
+@functools.lru_cache(maxsize=8)  # every host is asked to start the same long program
 def through_login_shell(command: str) -> str:
     """A line that makes any login shell (sh, bash, csh, fish) run `command` in /bin/sh.
 

@@ -160,6 +160,12 @@ def _imported(text: str) -> tuple[str, ...]:
 
 
 @functools.cache
+def _standard(text: str) -> tuple[str, ...]:
+    """What a module imports of the standard library."""
+    return tuple(_STANDARD.findall(text))
+
+
+@functools.cache
 def _modules(module: str) -> tuple[tuple[str, str, str], ...]:
     """Name, digest and text of the module and of everything in this package that it imports, dependencies first."""
     needed: dict[str, str] = {}
@@ -195,7 +201,7 @@ def further_bundle(
     """The same for a RUNNER: framed by the token, without the texts that were sent before (their digests)."""
     modules = [(name, digest, None if digest in sent else text) for name, digest, text in _modules(module)]
     sent.update(digest for _, digest, _ in modules)
-    imports = dict.fromkeys(name for _, _, text in modules for name in _STANDARD.findall(text or ""))
+    imports = dict.fromkeys(name for _, _, text in modules for name in _standard(text or ""))
     text = _text(modules, tuple(imports), request, deadline)
     return f"{len(text)} ".encode("ascii") + token + b"\n" + text.encode("ascii")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.base.events import EventKind, Renderer, Report
 from orchestrator.fleet.replica import Replica, numbers
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 
@@ -82,14 +81,3 @@ def _state(replica: Mapping[str, Any]) -> str:
     outside = ", not behind the router" if replica.get("admitted") is False else ""
     patches = "".join(f", {patch}" for patch in replica.get("patches", ()))
     return f"{replica['state']}{outside}{patches}"
-
-
-class OfInstance(Report):
-    """A report in which what is told of a replica says of which."""
-
-    def __init__(self, renderer: Renderer, host: str, instance: str) -> None:
-        super().__init__(renderer, host)
-        self._instance = instance
-
-    def emit(self, kind: EventKind, text: str, *, step: str = "", **data: Any) -> None:
-        super().emit(kind, text, step=step, instance=self._instance, **data)

@@ -4,7 +4,7 @@
 
 Prints one line a figure: its name, the figure, the bar. The hosts are addresses of loopback (127.0.0.1 and on) at one sshd, each with a
 HOME and a state of its own; what they do costs the same processors. Each figure is of a whole process: start, connect to all, look,
-end. Memory is the largest sum of the resident sizes of the process and all its children. `--rivals` is the python of an environment with
+end. Memory is the largest sum of the proportional sizes of the process and all its children. `--rivals` is the python of an environment with
 pyinfra and ansible-core; what is not installed there is skipped. Each tool may be at work on as many hosts at once.
 """
 
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def ways(folder: Path, count: int, parallel: int, rivals: str | None) -> dict[st
     found = {
         "deploy status": [
             sys.executable, "-m", "orchestrator.cli.main", "status", "kimi-k2.5", "--ssh-config", "ssh_config",
-            *WAY(names, parallel),
+            "--hosts", "hosts.txt", "--parallel", str(parallel),
         ]
     }  # fmt: skip
     tools = Path(rivals).parent if rivals else Path("/nonexistent")
@@ -91,10 +91,6 @@ def ways(folder: Path, count: int, parallel: int, rivals: str | None) -> dict[st
     return found
 
 
-def WAY(names, parallel):
-    return [w for n in names for w in ("--host", n)]
-
-
 def take(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Taken:
     """Carry a command out and watch what it takes."""
     before = os.times()
@@ -115,17 +111,26 @@ def take(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -
 
 
 def resident(pid: int) -> int:
-    """Bytes of a process and its children; pages that they share are counted for each."""
+    """Bytes of a process and its children; of pages that several have each has its share."""
+    return sum(_sizes(pid))
+
+
+def _sizes(pid: int, parents: str = "") -> Iterator[int]:
     try:
-        own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        command = Path(f"/proc/{pid}/cmdline").read_text() + Path(f"/proc/{pid}/statm").read_text().split()[0]
+        if command == parents:  # it is about to become a program, and has its parent's memory until then
+            return
+        rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        yield int(rollup.partition("\nPss:")[2].split()[0]) * 1024
         children = [
             int(child)
             for task in Path(f"/proc/{pid}/task").iterdir()
             for child in (task / "children").read_text().split()
         ]
     except (OSError, IndexError):  # it has just ended
-        return 0
-    return own + sum(map(resident, children))
+        return
+    for child in children:
+        yield from _sizes(child, command)
 
 
 def main() -> None:

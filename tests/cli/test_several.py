@@ -32,10 +32,10 @@ def test_no_more_hosts_are_at_work_than_may_be_and_all_have_their_turn() -> None
         return 0
 
     out = io.StringIO()
-    assert side_by_side(NAMES, work, JsonLines(out), as_json=True, breadth=Breadth(5)) == 0
+    assert side_by_side(NAMES, "tiny", work, JsonLines(out), as_json=True, breadth=Breadth(5)) == 0
     assert (seen, most[0] <= 5) == (set(NAMES), True)
     *ends, summary = map(json.loads, out.getvalue().splitlines())
-    assert {end["host"] for end in ends} == set(NAMES)
+    assert {(end["host"], end["instance"]) for end in ends} == {(name, "tiny") for name in NAMES}
     assert summary["text"] == "40 done"
 
 
@@ -56,9 +56,9 @@ def test_a_failure_stops_no_other_unless_it_is_asked_to(
     breadth: Breadth, summary: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = io.StringIO()
-    assert side_by_side(NAMES, _bad_is_lost, JsonLines(out), as_json=True, breadth=breadth) == 3
+    assert side_by_side(NAMES, "tiny", _bad_is_lost, JsonLines(out), as_json=True, breadth=breadth) == 3
     assert json.loads(out.getvalue().splitlines()[-1])["text"] == summary
-    assert json.loads(capsys.readouterr().out)["host"] == "gpu03"
+    assert json.loads(capsys.readouterr().out).items() >= {"host": "gpu03", "instance": "tiny"}.items()
 
 
 def test_hosts_of_a_file_are_looked_at_in_one_command(
