@@ -63,7 +63,8 @@ def doctor(facts: str | None, save: str | None, collective: bool, **given: Any) 
     """Check a host: GPUs, engine, disk, memory, links; changes nothing.
 
     With a playbook its own Python, folder and environment are asked. Each check says pass, warn, fail or not known,
-    and the command on the host that mends it. Leaves with 4 where something would keep an engine from starting.
+    and the command on the host that mends it; of more than 8 hosts only what fails is shown. Leaves
+    with 4 where something would keep an engine from starting.
     """
     from orchestrator.base.errors import UsageError
 

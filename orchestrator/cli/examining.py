@@ -10,8 +10,10 @@ import click
 from orchestrator.cli.options import SharedOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from orchestrator.base.events import Report
-    from orchestrator.checks.check import Check
+    from orchestrator.checks.check import Check, Grade
     from orchestrator.facts.saved import Saved
     from orchestrator.facts.source import Query
     from orchestrator.hosts.host import Host
@@ -71,8 +73,9 @@ def show(
 
     from orchestrator.checks.checks import checks, verdict
     from orchestrator.facts.saved import as_json
-    from orchestrator.report.checks_text import check_lines
+    from orchestrator.report.checks_text import SIGNS, check_lines
     from orchestrator.report.choose import width_of, write
+    from orchestrator.report.crowd import FEW
     from orchestrator.report.json_lines import json_line
 
     playbook = playbook_of(options)
@@ -83,5 +86,6 @@ def show(
         speed = {} if measured is None else {"collective": measured.as_json()}
         click.echo(json_line({**as_json(saved), **judged, **speed}))
     else:
-        write(check_lines(saved.host, listed, width_of(sys.stdout)), sys.stdout)
+        shown: Collection[Grade] = ("fail",) if len(options.hosts) > FEW else tuple(SIGNS)
+        write(check_lines(saved.host, listed, width_of(sys.stdout), shown), sys.stdout)
     return REFUSED if worst == "fail" else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from orchestrator.checks.check import Check, Grade
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
@@ -18,12 +18,14 @@ WORDS: Mapping[Grade, str] = {"fail": "fail", "warn": "warn", "unknown": "not kn
 SUBJECT = 13
 
 
-def check_lines(host: str, checks: Sequence[Check], width: int) -> list[StyledLine]:
-    """The count, then a line a check, and below it the command that mends it."""
+def check_lines(
+    host: str, checks: Sequence[Check], width: int, shown: Collection[Grade] = tuple(SIGNS)
+) -> list[StyledLine]:
+    """The count, then a line a check whose grade is `shown`, and below it the command that mends it."""
     counts = Counter(check.verdict for check in checks)
     summary = ", ".join(f"{counts[verdict]} {word}" for verdict, word in WORDS.items() if counts[verdict])
     lines: list[StyledLine] = [[(visible(host), "strong"), (f": {summary or 'nothing checked'}", "")]]
-    for check in checks:
+    for check in (check for check in checks if check.verdict in shown):
         sign, role = SIGNS[check.verdict]
         head: StyledLine = [(f"  {sign:<4}", role), (f"  {check.subject:<{SUBJECT}}", "strong")]
         lines += wrapped(head, check.sentence, width)

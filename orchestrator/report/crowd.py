@@ -16,7 +16,7 @@ from orchestrator.report.underway import Going
 FEW = 8
 """So many hosts have a line of their own, with all of its steps; of more only the worst."""
 SHOWN = 8
-"""Lines for what is under way."""
+"""Lines for what is under way, and for failures of one kind."""
 
 
 class Crowd:
@@ -28,6 +28,7 @@ class Crowd:
         self._heard: set[str] = set()
         self._ends: dict[str, bool] = {}
         self._said: set[tuple[str, str] | None] = set()
+        self._kinds = Counter[str]()
         self._last = ""
 
     def take(self, event: Event, width: int) -> list[StyledLine]:
@@ -35,10 +36,7 @@ class Crowd:
         if event.host:
             self._heard.add(event.host)
         if event.kind == "end":
-            self._ends[event.host] = good = event.data["exit_code"] == 0
-            self._last = f"{event.host} {event.text}"
-            why = f": {event.data['why']}" if event.data["why"] else ""
-            return [] if good else wrapped([("!!  ", "bad")], f"{event.host} {event.text}{why}", width)
+            return self._end(event, width)
         if event.kind == "result":
             return [[("ok  ", "good"), (visible(f"{event.host} {_first_line(event.text)}")[: width - 4], "")]]
         if event.kind == "step" and event.data["state"] not in ("failed", "interrupted"):
@@ -48,6 +46,16 @@ class Crowd:
         if key is not None:
             self._said.add(key)
         return finished(event, width, several_hosts=True)
+
+    def _end(self, event: Event, width: int) -> list[StyledLine]:
+        """A line for each failure, of one kind for the first of them."""
+        self._ends[event.host] = good = event.data["exit_code"] == 0
+        self._last = f"{event.host} {event.text}"
+        why = f": {event.data['why']}" if event.data["why"] else ""
+        self._kinds[event.text + why] += 1
+        if good or self._kinds[event.text + why] > SHOWN:
+            return []
+        return wrapped([("!!  ", "bad")], f"{event.host} {event.text}{why}", width)
 
     def head(self, going: Sequence[Going], width: int) -> list[StyledLine]:
         """How many are done, failed, at work and waiting, what the last one came to, and at what how many are at work."""

@@ -32,7 +32,7 @@ KINDS: Mapping[type[DeployError], str] = {
     UsageError: "not done",
     HostError: "lost",
     PreflightRefused: "refused",
-    CheckpointError: "checkpoint",
+    CheckpointError: "checkpoint failed",
     LaunchFailed: "failed",
     UnknownFailure: "failed",
     BudgetSpent: "not ready",

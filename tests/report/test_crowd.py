@@ -43,6 +43,13 @@ def test_what_went_well_is_no_line_but_for_what_came_of_it() -> None:
     assert line.split()[:2] == ["[gpu07]", "!!"]
 
 
+def test_of_failures_of_one_kind_the_first_are_lines() -> None:
+    crowd = Crowd(40, Clock())
+    lines = [crowd.take(end(host, "unreachable", 3), 80) for host in NAMES]
+    assert sum(map(len, lines)) == SHOWN
+    assert crowd.take(end("gpu40", "failed", 6, "fp8-kv-mla"), 80)
+
+
 def test_what_one_host_said_is_not_said_again() -> None:
     crowd = Crowd(40, Clock())
     panel: dict[str, Any] = {"patch": "fp8-kv-mla"}
