@@ -165,8 +165,8 @@ def test_when_one_host_goes_its_launch_ends_and_what_was_killed_is_swept_by_the_
     assert worker.wait(10) == 1
     assert hosts.log(1).endswith("RuntimeError: Ray has ended on this host (exit status 1)\n")
     assert len(hosts.rooms()) == 1
-    hosts.start(patience=0.1, after=0)
-    eventually(lambda: not hosts.rooms())
+    assert hosts.start(patience=0.1, after=0).wait(20) == 1
+    assert not hosts.rooms()
 
 
 def test_who_does_not_come_is_told(hosts: Hosts) -> None:
