@@ -62,7 +62,7 @@ def has_a_command(call: ast.Call) -> bool:
     given = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
     if given.get("next_command", "None") != "None":
         return True
-    known = given.keys() | {"command", "asked", "playbook"}
+    known = given.keys() | {"command", "asked", "playbook"} | ({"whole"} if "group" in given else set())
     forms = {**AFTER_A_PROGRAM, **AFTER}.get(code_of(call), ())
     return any(
         None in given or names(form) <= known for form in ([forms] if isinstance(forms, str) else forms)
