@@ -21,7 +21,7 @@ State = Literal["ok", "skipped", "failed", "interrupted"]
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened on a host.
+    """One thing that happened on a host, or (`host` is "") on all hosts that serve as one.
 
     `step` names the step it belongs to ("download", "launch 2", or ""), `text` is for people (it may have
     several lines), `data` for machines: names to JSON values. The data of "step" and "wait" has `state`
@@ -81,6 +81,11 @@ class Report:
         self._of: Mapping[str, str] = {"instance": instance} if instance else {}
         self._began = time.monotonic()
         self.host = host
+
+    @property
+    def of_all(self) -> Report:
+        """Where what holds for all hosts of a group is told, once."""
+        return Report(self._renderer, "")
 
     @property
     def seconds(self) -> float:

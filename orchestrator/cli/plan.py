@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
+from orchestrator.cli.typed import again
 
 if TYPE_CHECKING:
+    from orchestrator.base.errors import DeployError
     from orchestrator.checks.between.group_check import GroupCheck
     from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.reading import Reading
+    from orchestrator.plan.wishes import Goal
     from orchestrator.steps.course import Course
 
 
@@ -40,44 +43,65 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
     )
 
 
-def show_plans(options: SharedOptions, deployment: Deployment) -> int:
-    """Print the plan of each host, and how they stand to each other where they would be launched together."""
-    from orchestrator.base.errors import DeployError
-    from orchestrator.loop.between import refusal
-
-    planned = deployment.planned()
-    checks = deployment.between(planned)
-    refused = refusal(checks)
-    ends: list[DeployError | int] = []
-    for reading, own in zip(deployment.readings, planned, strict=True):
-        try:
-            with reading.named():
-                ends.append(show_plan(options, reading, own, checks))
-        except DeployError as error:
-            ends.append(error)
-    if checks and not options.json:
-        from orchestrator.report.checks_text import check_lines
-        from orchestrator.report.choose import width_of, write
-
-        hosts = ", ".join(reading.job.host.name for reading in deployment.readings)
-        write(check_lines(hosts, checks, width_of(sys.stdout)), sys.stdout)
-    for end in (*ends, refused):
-        if isinstance(end, DeployError) and not options.json:
-            raise end
-    return max(end for end in ends if isinstance(end, int))
+def show_plans(options: SharedOptions, deployment: Deployment, goal: Goal = "up") -> int:
+    """Print what a verb would do, on hosts that serve one model together as one plan, and how they stand to each other."""
+    if not deployment.readings[0].job.group:
+        return show_plan(options, deployment.reading, deployment.reading.course(goal))
+    planned = deployment.planned(goal)
+    return _show_as_one(options, deployment, planned, deployment.between(planned))
 
 
-def show_plan(
-    options: SharedOptions, reading: Reading, planned: Course, between: Sequence[GroupCheck] = ()
+def _show_as_one(
+    options: SharedOptions,
+    deployment: Deployment,
+    planned: Sequence[Course],
+    between: Sequence[GroupCheck],
 ) -> int:
-    """Print the plan: one object on one line, or text; leaves as the run would where something forbids it.
-
-    `between` says how the host stands to those that it would be launched with.
-    """
-    from orchestrator.base.errors import DeployError
-    from orchestrator.cli.hints import following
-    from orchestrator.cli.typed import again
+    """One object on one line, or text; leaves as the run would where something forbids it."""
     from orchestrator.loop.between import refusal
+    from orchestrator.loop.consents import objection
+    from orchestrator.report.checks_text import check_lines
+    from orchestrator.report.choose import width_of, write
+    from orchestrator.report.group_plan_text import whole
+    from orchestrator.report.json_lines import json_line
+    from orchestrator.report.layout import passage
+
+    jobs = [reading.job for reading in deployment.readings]
+    objections = (objection(job, own) for job, own in zip(jobs, planned, strict=True))
+    refused = next(filter(None, objections), None) or refusal(between)
+    warnings = dict.fromkeys(warning for own in planned for warning in own.plan.warnings)
+    if options.json:
+        hosts = [
+            {
+                "role": reading.role,
+                "node": reading.job.playbook.node and asdict(reading.job.playbook.node),
+                **own.as_json(),
+            }
+            for reading, own in zip(deployment.readings, planned, strict=True)
+        ]
+        group = {
+            "name": jobs[0].name,
+            "playbook": jobs[0].playbook.name,
+            "hosts": hosts,
+            "between": list(map(asdict, between)),
+            "warnings": list(warnings),
+            "error": _as_json(refused, again(options, *options.hosts)) if refused else None,
+        }
+        click.echo(json_line(group))
+        return refused.exit_code if refused else 0
+    click.echo(passage("\n".join(whole(planned))))
+    if between:
+        hosts_named = ", ".join(job.host.name for job in jobs)
+        write(check_lines(hosts_named, between, width_of(sys.stdout)), sys.stdout)
+    for warning in warnings:
+        click.echo(passage(f"warning: {warning}"), err=True)
+    if refused:
+        raise refused
+    return 0
+
+
+def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
+    """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
     from orchestrator.loop.consents import objection
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
@@ -85,16 +109,10 @@ def show_plan(
 
     refused = objection(reading.job, planned)
     if options.json:
-        refused = refused or refusal(between)
         asked = again(options, reading.job.host.name)
-
-        def as_json(error: DeployError) -> dict[str, str | None]:
-            return {"code": error.code, "message": error.message, "next": following(error, asked)}
-
-        refusals = [as_json(error) for error in planned.refusals]
-        error = as_json(refused) if refused else None
-        together = {"between": list(map(asdict, between))} if between else {}
-        click.echo(json_line({**planned.as_json(), **together, "refusals": refusals, "error": error}))
+        refusals = [_as_json(error, asked) for error in planned.refusals]
+        error = _as_json(refused, asked) if refused else None
+        click.echo(json_line({**planned.as_json(), "refusals": refusals, "error": error}))
         return refused.exit_code if refused else 0
     click.echo(passage("\n".join(whole(planned))))
     for warning in planned.plan.warnings:
@@ -102,3 +120,9 @@ def show_plan(
     if refused:
         raise refused
     return 0
+
+
+def _as_json(error: DeployError, asked: str) -> dict[str, str | None]:
+    from orchestrator.cli.hints import following
+
+    return {"code": error.code, "message": error.message, "next": following(error, asked)}

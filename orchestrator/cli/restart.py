@@ -15,15 +15,16 @@ from orchestrator.cli.options import SharedOptions, acting_options, repairing_op
 @acting_options
 def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     """Stop what runs, orphans included, then launch again by the playbook as it is now."""
-    from orchestrator.cli.plan import show_plan
+    from orchestrator.cli.plan import show_plans
     from orchestrator.cli.session import by_the_host, on_each_host
     from orchestrator.cli.stop import would_stop
     from orchestrator.loop.deployment import Deployment
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            would_stop(deployment.reading, deployment.reading.ending())
-            return show_plan(options, deployment.reading, deployment.reading.course("restart"))
+            for reading, ending in zip(deployment.readings, deployment.endings(), strict=True):
+                would_stop(reading, ending)
+            return show_plans(options, deployment, "restart")
         deployment.restart()
         return 0
 
@@ -31,7 +32,7 @@ def restart(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
         options,
         work,
         source=by_the_host,
-        whole=not dry_run,
+        whole=True,
         words={0: "planned" if dry_run else "healthy"},
         **wishes,
     )

@@ -24,6 +24,7 @@ from orchestrator.loop.repair import Repair
 from orchestrator.loop.together import Fall, Together
 from orchestrator.plan.change import Change
 from orchestrator.plan.wishes import Goal
+from orchestrator.report.group_plan_text import summary as group_summary
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
@@ -130,9 +131,9 @@ class Deployment:
             for reading, own in zip(self.readings, planned, strict=True)
         ]
 
-    def planned(self) -> list[Course]:
-        """What `up` would do on each host; reads only."""
-        return self._none_left_behind(self._courses("up"), "up")
+    def planned(self, goal: Goal = "up") -> list[Course]:
+        """What a verb would do on each host; reads only."""
+        return self._none_left_behind(self._courses(goal), goal)
 
     def between(self, planned: Sequence[Course]) -> tuple[GroupCheck, ...]:
         """What stands between hosts that would be launched together; nothing where they serve alone, or serve already."""
@@ -281,6 +282,15 @@ class Deployment:
         return same and locks.free_since([own.plan.survey.observed.turn for own in planned])
 
     def _show(self, planned: Sequence[Course]) -> None:
+        first = self.readings[0].job
+        if first.group:
+            plans = [own.as_json() for own in planned]
+            first.report.of_all.emit("plan", "\n".join(group_summary(planned)), hosts=plans)
+            for warning in dict.fromkeys(warning for own in planned for warning in own.plan.warnings):
+                on = [own.plan.host for own in planned if warning in own.plan.warnings]
+                where = "" if len(on) == len(planned) else f"{', '.join(on)}: "
+                first.report.of_all.emit("warning", f"{where}{warning}")
+            return
         for reading, own in zip(self.readings, planned, strict=True):
             report = reading.job.report
             text = "\n".join(summary(own.plan, waiting=own.waiting))
@@ -302,6 +312,7 @@ class Deployment:
                 continue
             tell_healthy(
                 job,
+                job.report.of_all if job.group else job.report,
                 served=reading.context,
                 asked=end.plan.options.asked_context.value,
                 running=end.plan.survey.observed.endpoint if end.only_asks else None,

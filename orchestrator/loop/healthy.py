@@ -6,13 +6,16 @@ from ipaddress import ip_address
 from typing import Any
 
 from orchestrator.base.amounts import beside, bracketed, duration
+from orchestrator.base.events import Report
 from orchestrator.engines.options import Context
 from orchestrator.job import Job
 from orchestrator.playbook.endpoint import place_of
 from orchestrator.programs.place import Endpoint
 
 
-def tell_healthy(job: Job, *, served: int | None, asked: Context, running: Endpoint | None = None) -> None:
+def tell_healthy(
+    job: Job, report: Report, *, served: int | None, asked: Context, running: Endpoint | None = None
+) -> None:
     """The closing lines; `running` is where a launch that was found in place answers. One request may have as many tokens as
     were `served`, by the server itself (None: it does not say), and `asked` for: a remedy may have taken some."""
     place = running or place_of(job.playbook)
@@ -30,4 +33,6 @@ def tell_healthy(job: Job, *, served: int | None, asked: Context, running: Endpo
         ]
     data: dict[str, Any] = {"healthy": True, "changed": running is None, "url": url, "model": place.model}
     data |= {"context": served, "asked_context": asked}
-    job.report.emit("result", "\n".join(lines), **data)
+    if job.group:
+        data["hosts"] = list(job.group)
+    report.emit("result", "\n".join(lines), **data)

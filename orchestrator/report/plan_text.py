@@ -77,7 +77,12 @@ def _variable(label: str, item: Sourced) -> list[str]:
     return wrap(f"  {label:<11}", f"{item.variable.name}={item.variable.shown}   {item.sentence}")
 
 
-def _title(plan: Plan) -> list[str]:
+def machine(plan: Plan) -> str:
+    """Its cards and its engine."""
+    return ", ".join(_machine(plan))
+
+
+def _machine(plan: Plan) -> tuple[str, str]:
     cards = plan.survey.facts.cards
     name = cards[0].name.removeprefix("NVIDIA ") if cards else ""
     gpus = f"{len(cards)}x {name} (cc {plan.compute_cap})" if cards else "no GPU"
@@ -85,6 +90,11 @@ def _title(plan: Plan) -> list[str]:
     engine = " ".join(filter(None, (plan.playbook.engine.kind, plan.version or none)))
     if not plan.version and not none:
         engine = "no engine"
+    return gpus, engine
+
+
+def _title(plan: Plan) -> list[str]:
+    gpus, engine = _machine(plan)
     title = plan.playbook.instance if plan.survey.supposed else f"{plan.playbook.instance} on {plan.host}"
     whole = f"{title}   {gpus}   {engine}"
     return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]
@@ -104,7 +114,7 @@ def _download(plan: Plan) -> str:
     return f"{part}{shards}{amount}{free}"
 
 
-def _serving(standing: Mapping[str, Any]) -> list[str]:
+def serving(standing: Mapping[str, Any]) -> list[str]:
     """That nothing would be started, told before all that is about a start."""
     differs = standing["differs"]
     words = f"but {'; '.join(differs)}" if differs else "as asked: nothing to do"
@@ -116,7 +126,7 @@ def whole(course: Course) -> list[str]:
     plan = course.plan
     lines = [*summary(plan, waiting=course.waiting)]
     if course.serving:
-        lines[1:1] = _serving(course.serving.standing)
+        lines[1:1] = serving(course.serving.standing)
     lines.append("steps")
     for step in course.steps:
         for words in step.as_json()["effects"]:
@@ -125,8 +135,7 @@ def whole(course: Course) -> list[str]:
         if change.diff and change not in course.waiting:
             lines += ["", *change.diff.splitlines()]
     lines += ["", "command" if course.starts else "command of the next start"]
-    variables = [f"{variable.name}={shlex.quote(variable.shown)}" for variable in plan.options.environment]
-    lines += [f"  {item} \\" for item in variables] + _command(plan.options.argv, plan.folder)
+    lines += command(plan)
     if course.lacking or course.refusals:
         lines.append("")
     for consent, why in course.lacking.items():
@@ -136,14 +145,15 @@ def whole(course: Course) -> list[str]:
     return lines
 
 
-def _command(argv: tuple[str, ...], folder: str) -> list[str]:
-    """One option with its value a line, so that it can be read and pasted."""
+def command(plan: Plan) -> list[str]:
+    """Variables and command, one option with its value a line, so that it can be read and pasted."""
+    variables = [f"{variable.name}={shlex.quote(variable.shown)}" for variable in plan.options.environment]
     lines: list[str] = []
-    for item in argv:
+    for item in plan.options.argv:
         # a leading ~ of these two is the home folder there
-        quoted = program([item]) if not lines or item == folder else shlex.quote(item)
+        quoted = program([item]) if not lines or item == plan.folder else shlex.quote(item)
         if item.startswith("--") or not lines:
             lines.append(f"  {quoted}")
         else:
             lines[-1] += f" {quoted}"
-    return [f"{line} \\" for line in lines[:-1]] + lines[-1:]
+    return [*(f"  {item} \\" for item in variables), *(f"{line} \\" for line in lines[:-1]), *lines[-1:]]

@@ -80,6 +80,8 @@ def log(box: Box, launch: int) -> str:
 
 
 def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: Two) -> None:
+    (plan,) = two.deploy("plan", "--no-predict")
+    assert [host["node"]["rank"] for host in plan["hosts"]] == [0, 1]
     two.deploy("up", "--no-predict")
     for number in (0, 1):
         done = two.journal(number)
