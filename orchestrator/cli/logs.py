@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from orchestrator.cli import values
 from orchestrator.cli.options import SharedOptions, shared_options
 
 if TYPE_CHECKING:
+    from orchestrator.diagnosis.lines import Line
     from orchestrator.engines.log_grammar import LogGrammar
     from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
@@ -47,6 +48,7 @@ def logs(
 
     On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
     pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
+    Of hosts that serve one model together all lines are shown in the order of their times, with their host in front.
     """
     from orchestrator.base.errors import UsageError
     from orchestrator.cli.session import on_each_host
@@ -60,6 +62,12 @@ def logs(
     as_written = raw or not on_terminal(sys.stdout)
 
     def work(deployment: Deployment) -> int:
+        if deployment.readings[0].job.group:
+            each = deployment.logs(launch=launch, lines=lines, follow=follow)
+            _together(
+                each, deployment.readings[0].job, follow=follow, as_json=options.json, as_written=as_written
+            )
+            return 0
         if explain:
             return _explained(deployment.reading, launch, as_json=options.json)
         chunks = deployment.reading.logs(launch=launch, lines=lines, follow=follow)
@@ -74,7 +82,32 @@ def logs(
 
     if follow:  # none of them ends by itself
         options = replace(options, breadth=replace(options.breadth, at_once=len(options.hosts)))
-    return on_each_host(options, work, report_to=sys.stderr)
+    return on_each_host(options, work, report_to=sys.stderr, whole=not explain, as_far_as_reached=not explain)
+
+
+def _together(
+    logs: Mapping[str, Iterator[bytes]], job: Job, *, follow: bool, as_json: bool, as_written: bool
+) -> None:
+    """What several hosts' logs say, each line with its host."""
+    from orchestrator.base.errors import DeployError
+    from orchestrator.report.choose import write
+    from orchestrator.report.layout import prefix_of
+    from orchestrator.report.log_lines import shown
+    from orchestrator.report.logs_together import as_they_come, in_order, lines_of
+
+    each = {host: lines_of(host, chunks, job.playbook.kind.log) for host, chunks in logs.items()}
+    wide = max(len(prefix_of(host, True)) for host in logs)
+    for line in as_they_come(each) if follow else in_order(each):
+        if isinstance(line, DeployError):
+            click.echo(f"warning: {line.message}", err=True)
+            continue
+        prefix = f"{prefix_of(line.host, True):<{wide}}"
+        if as_json:
+            click.echo(_object(line.host, job.playbook.instance, line.line, line.raw))
+        elif as_written:
+            _bytes(iter([prefix.encode() + line.raw + b"\n"]))
+        else:
+            write([[(prefix, "dim"), *shown(line.line)]], sys.stdout)
 
 
 def _explained(reading: Reading, launch: int | None, *, as_json: bool) -> int:
@@ -105,11 +138,14 @@ def _objects(chunks: Iterator[bytes], job: Job, grammar: LogGrammar) -> None:
     from orchestrator.diagnosis.lines import cut, parse
 
     for number, raw in enumerate(cut(chunks), start=1):
-        line = parse(raw, number, grammar)
-        text = raw.decode("utf-8", "replace").rstrip("\r\n")
-        whose = {"event": "log", "host": job.host.name, "instance": job.playbook.instance}
-        value = {**whose, "process": line.process, "level": line.level, "line": text}
-        click.echo(json.dumps(value).replace("\x7f", "\\u007f"))
+        click.echo(_object(job.host.name, job.playbook.instance, parse(raw, number, grammar), raw))
+
+
+def _object(host: str, instance: str, line: Line, raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace").rstrip("\r\n")
+    whose = {"event": "log", "host": host, "instance": instance}
+    value = {**whose, "process": line.process, "level": line.level, "line": text}
+    return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def _folded(chunks: Iterator[bytes], grammar: LogGrammar) -> None:

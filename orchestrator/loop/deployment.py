@@ -75,6 +75,24 @@ class Deployment:
             playbook.instance, playbook.name, sorted(hosts, key=lambda host: order.get(host["host"], 0))
         )
 
+    def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> dict[str, Iterator[bytes]]:
+        """The log of each host of the group that has one, byte for byte, and what keeps others from it as a warning; reads only.
+
+        Raises UsageError("no_launch") where none has any.
+        """
+        logs: dict[str, Iterator[bytes]] = {}
+        lacking: list[DeployError] = [absent.error for absent in self.absent]
+        for reading in self.readings:
+            try:
+                logs[reading.job.host.name] = reading.logs(launch=launch, lines=lines, follow=follow)
+            except DeployError as error:
+                lacking.append(error)
+        if not logs:
+            raise lacking[-1]
+        for each in lacking:
+            self.readings[0].job.report.of_all.emit("warning", each.message)
+        return logs
+
     @names_what_lives
     def up(self) -> None:
         """Bring the playbook up until a completion comes out; raises what keeps it from that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -91,11 +91,14 @@ class Reading:
         return observed.journal
 
     def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> Iterator[bytes]:
-        """The log of a launch, byte for byte; reads only."""
+        """The log of a launch, byte for byte; reads only. Raises UsageError("no_launch")."""
         observed, _ = self.observe(launch)
         log = self._log_of(observed, launch)
         start = "+1" if lines is None else str(lines)
-        stream = self.job.host.stream(["tail", "-n", start, *(["-F"] if follow else []), "--", log.path])
+        return self._streamed(["tail", "-n", start, *(["-F"] if follow else []), "--", log.path])
+
+    def _streamed(self, command: Sequence[str]) -> Iterator[bytes]:
+        stream = self.job.host.stream(command)
         try:
             yield from stream.chunks()
         finally:

@@ -87,17 +87,19 @@ class LogLines:
         return [self._shown(held) for held in out]
 
     def _shown(self, held: _Held) -> StyledLine:
-        line = held.line
-        shown: StyledLine = []
-        if line.process is not None:
-            shown.append((f"{visible(line.process)} ", "busy"))
-        role = ROLES.get(line.level or "", "")
-        if line.level is not None:
-            shown += [(line.level, role), (f" {line.time} {visible(line.file or '')} ", "dim")]
-        shown.append((visible(line.message), role if role != "dim" else ""))
-        if len(held.processes) > 1:
-            shown.append((f"  same in {len(held.processes)}", "dim"))
-        return shown
+        same: StyledLine = [(f"  same in {len(held.processes)}", "dim")] if len(held.processes) > 1 else []
+        return [*shown(held.line), *same]
+
+
+def shown(line: lines.Line) -> StyledLine:
+    """A line with its process, its level in colour, and its message."""
+    spans: StyledLine = []
+    if line.process is not None:
+        spans.append((f"{visible(line.process)} ", "busy"))
+    role = ROLES.get(line.level or "", "")
+    if line.level is not None:
+        spans += [(line.level, role), (f" {line.time} {visible(line.file or '')} ", "dim")]
+    return [*spans, (visible(line.message), role if role != "dim" else "")]
 
 
 def _key(line: lines.Line) -> tuple[str | None, ...]:

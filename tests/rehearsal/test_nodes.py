@@ -101,6 +101,11 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
         assert refused["error"]["next"].endswith("--host rehearsal-1 --host rehearsal-2 --as-one")
     (told,) = two.alone(1, "status")
     assert (told["state"], told["group"]["hosts"]) == ("computing", ["rehearsal-1", "rehearsal-2"])
+    last = two.deploy("logs", "-n", "1")
+    assert {(line["event"], line["host"]) for line in last} == {
+        ("log", "rehearsal-1"),
+        ("log", "rehearsal-2"),
+    }
     two.deploy("restart")
     assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
     two.alone(1, "stop", "--part")
