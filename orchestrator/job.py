@@ -40,6 +40,8 @@ class Job:
     unread: DeployError | None = None
     spread: tuple[Choice, ...] = ()
     """How the model is spread over several hosts, and why."""
+    reopen: Callable[[], Host] | None = None
+    """Another connection to the host, to learn whether it is there; None where that cannot be had."""
     group: tuple[str, ...] = ()
     """The names of those hosts as they were typed, the head's first; none where the model lies on one host."""
 

@@ -72,6 +72,7 @@ AFTER: Forms = {
     # the connection, and who works on the host
     "host_key_unknown": "{command} --accept-host-key {fingerprint}",
     "connection_lost": "{command}",
+    "host_vanished": "{command}    (once it is back)",
     "shell_lost": "{command}",
     "locked": "deploy status {asked}",
     "lock_lost": "{command}",

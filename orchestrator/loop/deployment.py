@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from orchestrator.base.errors import DeployError, UsageError
+from orchestrator.base.errors import DeployError, HostError, UsageError
 from orchestrator.checks.between.group_check import GroupCheck
 from orchestrator.group.group import Absent, Group
 from orchestrator.job import Job
@@ -22,6 +22,7 @@ from orchestrator.loop.locks import Locks
 from orchestrator.loop.reading import Reading
 from orchestrator.loop.repair import Repair
 from orchestrator.loop.together import Fall, Together
+from orchestrator.loop.vanished import end_the_rest
 from orchestrator.plan.change import Change
 from orchestrator.plan.wishes import Goal
 from orchestrator.report.group_plan_text import summary as group_summary
@@ -135,8 +136,15 @@ class Deployment:
             self._show(planned)
         with self._lock(doing) as locks:
             if any(begins) or not self._stands(planned, jobs, locks):
-                planned = self._courses(goal, begins)
-            end = Repair(self._together(locks.require), locks).until_healthy(planned)
+                planned = self._none_left_behind(self._courses(goal, begins), goal)
+            try:
+                end = Repair(self._together(locks.require), locks).until_healthy(planned)
+            except HostError as lost:
+                raise end_the_rest(
+                    self.readings,
+                    lost,
+                    lambda reading: Acting(reading, self._consents, locks.of(reading).require),
+                ) from lost
         self._tell(end)
 
     def _none_left_behind(self, planned: list[Course], goal: Goal) -> list[Course]:
@@ -144,8 +152,14 @@ class Deployment:
         spread = any(reading.job.playbook.node for reading in self.readings)
         if not spread or not any(own.starts and not _diagnosed(own) for own in planned):
             return planned
+        # where some were stopped, the ends of others follow from it, whatever their logs say
+        stopped = any(
+            own.plan.survey.outcome and own.plan.survey.outcome.result == "stopped" for own in planned
+        )
         return [
-            own if own.starts else course(reading.job, own.plan, goal, "fetch")
+            own
+            if own.starts and not (stopped and _diagnosed(own))
+            else course(reading.job, own.plan, goal, "fetch")
             for reading, own in zip(self.readings, planned, strict=True)
         ]
 

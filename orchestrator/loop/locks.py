@@ -48,6 +48,10 @@ class Locks:
             with self._readings[number].named():
                 lock.require()
 
+    def of(self, reading: Reading) -> Lock:
+        """That of one host."""
+        return self._locks[self._readings.index(reading)]
+
     def doing(self, what: str) -> None:
         """Tell others who look at the locks what is being done now."""
         for number, lock in self._locks.items():

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,32 @@ def test_ray_is_part_of_the_launch_where_it_starts_the_ranks(two: Two) -> None:
     two.deploy("stop")
     assert {*two.states()} == {"stopped"}
     assert not any(room.exists() for room in (*rooms, *(room.parents[1] / "2" / "ray" for room in rooms)))
+
+
+def test_a_host_that_vanishes_ends_the_others_and_the_same_command_resumes(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, worker = two.boxes.boxes
+    launched = worker.state / "launches" / "1" / "process.json"
+    bf16 = ("--set", "arguments.kv-cache-dtype=bfloat16")
+    head.server.environment["STAND_IN_PACE"] = "1"
+    with monkeypatch.context() as meanwhile:
+
+        def vanish() -> None:
+            eventually(launched.exists)
+            meanwhile.setattr(worker.server, "_greet", lambda connection: connection.close())
+            for transport in worker.server._transports:
+                transport.close()
+
+        power = threading.Thread(target=vanish)
+        power.start()
+        (*_, left) = two.deploy("up", *bf16, code=3)
+        power.join()
+    assert left["error"]["code"] == "host_vanished", left
+    assert left["error"]["message"].startswith("worker 1 on rehearsal-2 does not answer any more")
+    assert two.journal(0)[-1] == "stop"
+    head.server.environment["STAND_IN_PACE"] = "0.01"
+    two.deploy("up", *bf16)
+    for number in (0, 1):
+        assert two.journal(number)[-4:] == ["launch", "stop", "launch", "outcome healthy"]
+    assert two.states() == ["healthy", "healthy", "computing"]
