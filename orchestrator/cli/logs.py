@@ -62,14 +62,17 @@ def logs(
     as_written = raw or not on_terminal(sys.stdout)
 
     def work(deployment: Deployment) -> int:
-        if deployment.readings[0].job.group:
-            each = deployment.logs(launch=launch, lines=lines, follow=follow)
-            _together(
-                each, deployment.readings[0].job, follow=follow, as_json=options.json, as_written=as_written
-            )
-            return 0
         if explain:
             return _explained(deployment.reading, launch, as_json=options.json)
+        if deployment.readings[0].job.group:
+            from orchestrator.loop import group_reading
+
+            each = group_reading.logs(
+                deployment.readings, deployment.absent, launch=launch, lines=lines, follow=follow
+            )
+            job = deployment.readings[0].job
+            _together(each, job, follow=follow, as_json=options.json, as_written=as_written)
+            return 0
         chunks = deployment.reading.logs(launch=launch, lines=lines, follow=follow)
         grammar = deployment.reading.job.playbook.kind.log
         if options.json:

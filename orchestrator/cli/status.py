@@ -36,7 +36,12 @@ def status(options: SharedOptions) -> int:
 
     def work(deployment: Deployment) -> int:
         together = bool(deployment.readings[0].job.group)
-        state = redacted(deployment.status() if together else deployment.reading.status())
+        if together:
+            from orchestrator.loop import group_reading
+
+            state = redacted(group_reading.status(deployment.readings, deployment.absent))
+        else:
+            state = redacted(deployment.reading.status())
         width = width_of(sys.stdout)
         if options.json:
             click.echo(json_line(state))

@@ -6,11 +6,10 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
-from orchestrator.base.errors import DeployError, HostError, UsageError
+from orchestrator.base.errors import HostError, UsageError
 from orchestrator.checks.between.group_check import GroupCheck
-from orchestrator.group.group import Absent, Group
+from orchestrator.group.group import Group
 from orchestrator.job import Job
 from orchestrator.loop import between
 from orchestrator.loop.acting import Acting
@@ -33,7 +32,6 @@ from orchestrator.steps.course import Course, course
 from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
-from orchestrator.survey.group_status import group_status
 from orchestrator.survey.membership import part as part_of_group
 
 AS_A_PART = "; --part does it all the same"
@@ -58,41 +56,6 @@ class Deployment:
     def alone(self) -> tuple[Deployment, ...]:
         """Each host's part by itself, for what is only asked."""
         return tuple(Deployment(Group.of(reading.job)) for reading in self.readings)
-
-    def status(self) -> dict[str, Any]:
-        """How hosts that serve one model together are now, those that do not answer too; reads only."""
-
-        def asked(acting: Acting) -> dict[str, Any]:
-            reading = acting.reading
-            try:
-                return {"role": reading.role, **reading.status()}
-            except DeployError as error:
-                return _unasked(Absent(reading.job.host.name, reading.role, error))
-
-        hosts = [*self._together(_no_lock).each(asked), *map(_unasked, self.absent)]
-        playbook = self.readings[0].job.playbook
-        order = {name: number for number, name in enumerate(self.readings[0].job.group)}
-        return group_status(
-            playbook.instance, playbook.name, sorted(hosts, key=lambda host: order.get(host["host"], 0))
-        )
-
-    def logs(self, *, launch: int | None, lines: int | None, follow: bool) -> dict[str, Iterator[bytes]]:
-        """The log of each host of the group that has one, byte for byte, and what keeps others from it as a warning; reads only.
-
-        Raises UsageError("no_launch") where none has any.
-        """
-        logs: dict[str, Iterator[bytes]] = {}
-        lacking: list[DeployError] = [absent.error for absent in self.absent]
-        for reading in self.readings:
-            try:
-                logs[reading.job.host.name] = reading.logs(launch=launch, lines=lines, follow=follow)
-            except DeployError as error:
-                lacking.append(error)
-        if not logs:
-            raise lacking[-1]
-        for each in lacking:
-            self.readings[0].job.report.of_all.emit("warning", each.message)
-        return logs
 
     @names_what_lives
     def up(self) -> None:
@@ -354,11 +317,6 @@ class Deployment:
 def _diagnosed(course: Course) -> bool:
     """Whether it begins with the cause of an end that nobody has seen: what follows hangs on that."""
     return isinstance(course.steps[0], Diagnose)
-
-
-def _unasked(absent: Absent) -> dict[str, Any]:
-    error = {"code": absent.error.code, "message": absent.error.message}
-    return {"host": absent.host, "role": absent.role, "error": error}
 
 
 def _no_lock() -> None:

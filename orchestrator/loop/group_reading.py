@@ -1,0 +1,60 @@
+"""What can be asked of hosts that serve one model together without changing anything there?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from orchestrator.base.errors import DeployError
+from orchestrator.group.group import Absent
+from orchestrator.loop.reading import Reading
+from orchestrator.loop.side_by_side import side_by_side
+from orchestrator.survey.group_status import group_status
+
+
+def status(readings: Sequence[Reading], absent: Sequence[Absent]) -> dict[str, Any]:
+    """How they are now, those that do not answer too."""
+    hosts = [*side_by_side([partial(_stands, reading) for reading in readings]), *map(_unasked, absent)]
+    job = readings[0].job
+    order = {name: number for number, name in enumerate(job.group)}
+    hosts.sort(key=lambda host: order.get(host["host"], 0))
+    return group_status(job.name, job.playbook.name, hosts)
+
+
+def logs(
+    readings: Sequence[Reading],
+    absent: Sequence[Absent],
+    *,
+    launch: int | None,
+    lines: int | None,
+    follow: bool,
+) -> dict[str, Iterator[bytes]]:
+    """The log of each host that has one, byte for byte, and what keeps others from it as a warning.
+
+    Raises UsageError("no_launch") where none has any.
+    """
+    there: dict[str, Iterator[bytes]] = {}
+    lacking = [host.error for host in absent]
+    for reading in readings:
+        try:
+            there[reading.job.host.name] = reading.logs(launch=launch, lines=lines, follow=follow)
+        except DeployError as error:
+            lacking.append(error)
+    if not there:
+        raise lacking[-1]
+    for each in lacking:
+        readings[0].job.report.of_all.emit("warning", each.message)
+    return there
+
+
+def _stands(reading: Reading) -> dict[str, Any]:
+    try:
+        return {"role": reading.role, **reading.status()}
+    except DeployError as error:
+        return _unasked(Absent(reading.job.host.name, reading.role, error))
+
+
+def _unasked(absent: Absent) -> dict[str, Any]:
+    error = {"code": absent.error.code, "message": absent.error.message}
+    return {"host": absent.host, "role": absent.role, "error": error}
