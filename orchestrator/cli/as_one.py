@@ -25,15 +25,11 @@ ADDRESSES_SECONDS = 30.0
 def wanted(playbook: Playbook, hosts: Sequence[str], *, asked: bool) -> bool:
     """Whether the hosts serve one model together: the command asks for it, or the playbook is written for several.
 
-    Raises UsageError("nodes_missing") where there are fewer than two to do it, UsageError("host_twice") where one is named twice.
+    Raises UsageError("nodes_missing") where there are fewer than two to do it.
     """
     nodes = playbook.parallel.nodes
     if not asked and nodes == 1:
         return False
-    if twice := next((host for host in hosts if hosts.count(host) > 1), None):
-        raise UsageError(
-            "host_twice", f"{twice} is named twice: each host serves one part of the model", verb="up"
-        )
     if len(hosts) > 1:
         return True
     needed = f"{playbook.name} is spread over {nodes} hosts" if nodes > 1 else "--as-one needs several hosts"
@@ -70,6 +66,7 @@ def deployment_on(
             return host, ask(host, ListAddresses(instance=whole.instance), deadline=ADDRESSES_SECONDS)
         except HostError as error:
             if not as_far_as_reached:
+                error.message = f"{error.message.removesuffix('.')}; nothing was done on the other hosts"
                 raise
             return error
 
