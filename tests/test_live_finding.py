@@ -46,7 +46,7 @@ def changed(
 def test_an_engine_that_failed_and_lingers_is_not_waited_for(
     changed: Callable[[str, str, str], Case],
 ) -> None:
-    ending = "        os._exit(1)\n\n    def _kill_workers"
+    ending = "        os._exit(1)\n\n    def _end("
     case = changed("core", ending, ending.replace("os._exit(1)", "time.sleep(FOREVER)"))
     left = case.deploy("PLAYBOOK", "--no-predict", "--json")
     assert left.code == 0, left.out + left.err
@@ -64,7 +64,7 @@ def test_an_engine_that_dies_of_the_first_completion_is_explained_whatever_its_e
     changed: Callable[[str, str, str], Case],
 ) -> None:
     ending = 'Waiting for application shutdown.")\n        os._exit('
-    case = changed("api_server", f"{ending}1)", f"{ending}0)")
+    case = changed("api_server", ending, f"{ending}0)\n        (")
     case.fault("first-request")
     left = case.deploy("PLAYBOOK", "--json")
     assert left.code == 6, left.out + left.err

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
-from orchestrator.cli.typed import again
 
 if TYPE_CHECKING:
     from orchestrator.base.errors import DeployError
@@ -58,6 +57,7 @@ def _show_as_one(
     between: Sequence[GroupCheck],
 ) -> int:
     """One object on one line, or text; leaves as the run would where something forbids it."""
+    from orchestrator.cli.typed import again
     from orchestrator.loop.between import refusal
     from orchestrator.loop.consents import objection
     from orchestrator.report.checks_text import check_lines
@@ -102,6 +102,7 @@ def _show_as_one(
 
 def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
     """Print the plan: one object on one line, or text; leaves as the run would where something forbids it."""
+    from orchestrator.cli.typed import again
     from orchestrator.loop.consents import objection
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage

@@ -17,6 +17,7 @@ from typing import Any
 PACKAGE = "orchestrator.on_host"
 ROOMS = (
     "checkpoint",
+    "clusters",
     "collectives",
     "environments",
     "files",

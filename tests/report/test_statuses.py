@@ -9,7 +9,7 @@ from orchestrator.report.layout import plain
 from orchestrator.report.outcomes import HostEnd
 from orchestrator.report.statuses import table
 
-STARTED = (datetime.now(timezone.utc) - timedelta(hours=2, minutes=5, seconds=30)).isoformat()
+AGO = timedelta(hours=2, minutes=5, seconds=30)
 
 
 def state(
@@ -18,7 +18,7 @@ def state(
     return {
         "state": word,
         "launch": launch,
-        "started_at": STARTED if launch else None,
+        "started_at": (datetime.now(timezone.utc) - AGO).isoformat() if launch else None,
         "outcome": {"cause": cause} if cause else None,
         "context": context,
         "asked_context": 4096,
