@@ -38,6 +38,7 @@ def state_of(case: Case) -> dict[str, Any]:
     return value
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(300)  # a dozen commands one after the other, beside clients: 100 s under a load of 17
 def test_two_serve_as_one_are_changed_one_by_one_and_end(case: Case) -> None:
     port = int(str(case.content["port"]))

@@ -18,7 +18,7 @@ Forms = Mapping[str, str | tuple[str, ...]]
 """Commands by code; of several the first all of whose names are known. `{command}` is the command that was typed,
 `{asked}` the playbook and the host with every option that leads to the same ones, other names are what the error knows."""
 
-ELSEWHERE = "deploy stop {asked}    (then up again with --set port=PORT)"
+ELSEWHERE = "deploy stop {asked}  # then up again with --set port=PORT"
 """Where somebody else's server answers on the port of a launch of ours."""
 AFTER: Forms = {
     # the command line, playbooks, patches, logs
@@ -51,7 +51,7 @@ AFTER: Forms = {
     "host_twice": "deploy {verb} --help",
     "part_of_group": "{whole}",
     "as_one_offline": "deploy plan --help",
-    "nodes_differ": "{command} --set {setting}",
+    "nodes_differ": ("{command} --set {setting}", "deploy show {playbook}"),
     "no_fleet": "deploy fleet --help",
     "haproxy_backend": "deploy fleet config --help",
     "min_ready": "{command} --min-ready {ready}",
@@ -72,7 +72,7 @@ AFTER: Forms = {
     # the connection, and who works on the host
     "host_key_unknown": "{command} --accept-host-key {fingerprint}",
     "connection_lost": "{command}",
-    "host_vanished": "{command}    (once it is back)",
+    "host_vanished": "{command}  # once it is back",
     "shell_lost": "{command}",
     "locked": "deploy status {asked}",
     "lock_lost": "{command}",

@@ -27,10 +27,12 @@ def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]
     if parallel.nodes == hosts:
         return playbook, ()
     if parallel.nodes != 1 or playbook.origin(*_NODES) in ("option", "playbook"):
+        other = {} if parallel.ranks % hosts else {"setting": f"parallel.nodes={hosts}"}
         raise UsageError(
             "nodes_differ",
-            f"{playbook.name} is spread over {parallel.nodes} hosts, and {hosts} are named",
-            setting=f"parallel.nodes={hosts}",
+            f"{playbook.name} is spread over {parallel.nodes} hosts, and {hosts} are named: name {parallel.nodes}",
+            playbook=playbook.name,
+            **other,
         )
     choices = [Choice(_NODES, hosts, f"{hosts} hosts serve as one")]
     if playbook.needs.gpus == 0:

@@ -160,6 +160,7 @@ def kill(box: Box, title: str) -> None:
     eventually(lambda: not living(box, title))
 
 
+@pytest.mark.thorough
 def test_an_interrupt_leaves_both_and_the_death_of_one_has_all_started_anew(two: Two) -> None:
     head, worker = two.boxes.boxes
     launched = [box.state / "launches" / "1" / "process.json" for box in (head, worker)]
@@ -188,6 +189,7 @@ def test_an_interrupt_leaves_both_and_the_death_of_one_has_all_started_anew(two:
     assert [two.journal(number).count("launch") for number in (0, 1)] == [3, 3]
 
 
+@pytest.mark.thorough
 def test_ray_is_part_of_the_launch_where_it_starts_the_ranks(two: Two) -> None:
     through = ("--set", "parallel.through=ray", "--consent", "listen-openly")
     two.deploy("up", *through)
@@ -205,6 +207,7 @@ def test_ray_is_part_of_the_launch_where_it_starts_the_ranks(two: Two) -> None:
     assert not any(room.exists() for room in (*rooms, *(room.parents[1] / "2" / "ray" for room in rooms)))
 
 
+@pytest.mark.thorough
 def test_a_host_that_vanishes_ends_the_others_and_the_same_command_resumes(
     two: Two, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,7 +247,7 @@ def test_an_unknown_fault_is_a_wrong_command(rehearse: Rehearse, options: list[s
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name == "firewall-dropped" else pytest.mark.thorough)
+        pytest.param(name, marks=() if name == "other-version" else pytest.mark.thorough)
         for name in faults.of_nodes()
     ],
 )
