@@ -17,6 +17,7 @@ from orchestrator.cli.session import (
     Sought,
     Sourcing,
     by_the_host,
+    connected,
     know_passwords,
     launched_by,
     wishes_of,
@@ -228,8 +229,5 @@ def _standing(
 
 def opened(options: SharedOptions, name: str, report: Report, stack: ExitStack) -> Host:
     """A connection of its own to a host, closed with `stack`."""
-    from orchestrator.hosts.connect import open_host
-
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
-        host = open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
-    return stack.enter_context(host)
+        return stack.enter_context(connected(options, name))

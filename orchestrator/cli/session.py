@@ -301,7 +301,7 @@ def _opened(command: _Command, name: str, report: Report) -> Host:
     with report.wait("connect", f"to {name}", limit=CONNECT_SECONDS):
         # Imported while the host is waited for; the import below waits for this one to end.
         threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()
-        host = _connected(command.options, name)
+        host = connected(command.options, name)
     host.other_python = command.sought.playbook.engine.interpreter
     return host
 
@@ -317,11 +317,12 @@ def _job(command: _Command, host: Host, playbook: Playbook, report: Report, aske
     asker = asker_of((host.name,) if playbook.node else options.hosts, command.shown, as_json=options.json)
     return Job(
         host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
-        published=command.sought.published, unread=command.sought.unread, reopen=partial(_connected, options, host.name),
+        published=command.sought.published, unread=command.sought.unread, reopen=partial(connected, options, host.name),
     )  # fmt: skip
 
 
-def _connected(options: SharedOptions, name: str) -> Host:
+def connected(options: SharedOptions, name: str) -> Host:
+    """A connection to a host, as the options lead to it."""
     from orchestrator.hosts.connect import open_host
 
     return open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
