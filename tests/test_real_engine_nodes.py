@@ -154,7 +154,7 @@ def test_a_link_that_is_cut_for_good_is_told_and_nothing_lives_on(site: Site) ->
     assert {"alpha", "beta"} & set(error["error"]["message"].replace(":", " ").split()), error
     for host in site.lab.hosts:
         assert host.living("VLLM::") == []
-        assert not list(Path(f"/proc/{host.first}/root/dev/shm").glob("psm_*"))
+        assert not list(Path(f"/proc/{host.first}", "root", "dev", "shm").glob("psm_*"))
 
 
 def test_revert_restores_every_byte_on_both(site: Site) -> None:
