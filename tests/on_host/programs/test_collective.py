@@ -181,6 +181,7 @@ def test_a_real_torch_adds_up_on_a_cpu() -> None:
         backend="gloo",
         ready_seconds=90,
         silent_seconds=20,
+        sizes=(8192, 64 << 20),  # so far apart that no neighbour's burst turns them round
     )
     (news,) = told(asked)
     assert news.outcome and (news.outcome.state, news.outcome.wrong) == ("done", 0)
