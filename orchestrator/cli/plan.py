@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from orchestrator.checks.between.group_check import GroupCheck
     from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.reading import Reading
-    from orchestrator.plan.wishes import Goal
     from orchestrator.steps.course import Course
 
 
@@ -31,23 +30,56 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
     """
     from orchestrator.cli.offline import looking
 
-    return looking(
+    plans = Plans(options)
+    code = looking(
         options,
         lambda reading: show_plan(options, reading, reading.course()),
-        lambda deployment: show_plans(options, deployment),
+        lambda deployment: plans.take(deployment, deployment.planned()),
         verb="plan",
         gpu=gpu,
         facts=facts,
         **wishes,
     )
+    plans.show()
+    return code
 
 
-def show_plans(options: SharedOptions, deployment: Deployment, goal: Goal = "up") -> int:
-    """Print what a verb would do, on hosts that serve one model together as one plan, and how they stand to each other."""
-    if not deployment.readings[0].job.group:
-        return show_plan(options, deployment.reading, deployment.reading.course(goal))
-    planned = deployment.planned(goal)
-    return _show_as_one(options, deployment, planned, deployment.between(planned))
+class Plans:
+    """What a verb would do on each host. A plan of its own is printed at once, those of several hosts as one text once all are there."""
+
+    def __init__(self, options: SharedOptions) -> None:
+        self._options = options
+        self._courses: dict[str, Course] = {}
+
+    def take(self, deployment: Deployment, planned: Sequence[Course]) -> int:
+        """The exit code; raises what the run would be refused for."""
+        if deployment.readings[0].job.group:
+            return _show_as_one(self._options, deployment, planned, deployment.between(planned))
+        (own,) = planned
+        if self._options.json or len(self._options.hosts) == 1:
+            return show_plan(self._options, deployment.reading, own)
+        from orchestrator.loop.consents import objection
+
+        self._courses[own.plan.host] = own
+        if refused := objection(deployment.reading.job, own):
+            raise refused
+        return 0
+
+    def show(self) -> None:
+        """Print what was kept for this, what is the same on several hosts once."""
+        from orchestrator.report.alike import alike, in_order, named
+        from orchestrator.report.group_plan_text import whole
+        from orchestrator.report.layout import passage
+
+        courses = in_order(self._courses, self._options.hosts)
+        if not courses:
+            return
+        click.echo(passage("\n".join(whole(list(courses.values())))))
+        warnings = {host: tuple(course.plan.warnings) for host, course in courses.items()}
+        for hosts, own in alike(warnings, tuple):
+            where = f"{named(hosts)}: " if len(hosts) < len(courses) else ""
+            for warning in own:
+                click.echo(passage(f"warning: {where}{warning}"), err=True)
 
 
 def _show_as_one(

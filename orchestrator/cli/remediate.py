@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +12,7 @@ from orchestrator.cli.options import SharedOptions, acting_options, repairing_op
 if TYPE_CHECKING:
     from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.plan.change import Change
 
 
 @click.command(epilog="Example:  deploy remediate kimi-k2.5 --host 10.1.230.174 --no-launch")
@@ -21,21 +23,23 @@ if TYPE_CHECKING:
 def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: Any) -> int:
     """Diagnose the last launch, patch, clean and relaunch; never downloads."""
     from orchestrator.cli.diff import show_differences
-    from orchestrator.cli.plan import show_plan
+    from orchestrator.cli.plan import Plans
     from orchestrator.cli.session import by_the_host, on_each_host
+    from orchestrator.report.alike import in_order
+
+    plans = Plans(options)
+    differences: dict[str, Sequence[Change]] = {}
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            planned = deployment.reading.course("patch" if no_launch else "remediate")
-            if not planned.only_asks:
-                shown = (*planned.plan.changes, *planned.plan.skipped)  # by the plan itself
-                differences = deployment.reading.differences(planned.plan)
-                show_differences(
-                    options,
-                    deployment.reading.job.host.name,
-                    [change for change in differences if change not in shown],
-                )
-            return show_plan(options, deployment.reading, planned)
+            planned = deployment.planned("patch" if no_launch else "remediate")
+            for reading, own in zip(deployment.readings, planned, strict=True):
+                if not own.only_asks:
+                    shown = (*own.plan.changes, *own.plan.skipped)  # by the plan itself
+                    differences[reading.job.host.name] = [
+                        change for change in reading.differences(own.plan) if change not in shown
+                    ]
+            return plans.take(deployment, planned)
         if not no_launch:
             deployment.remediate()
         elif not deployment.patch_only():
@@ -43,7 +47,10 @@ def remediate(options: SharedOptions, no_launch: bool, dry_run: bool, **wishes: 
             job.report.emit("note", _nothing(job), changed=False)
         return 0
 
-    return on_each_host(options, work, source=by_the_host, whole=not dry_run, **wishes)
+    code = on_each_host(options, work, source=by_the_host, whole=True, **wishes)
+    show_differences(options, in_order(differences, options.hosts))
+    plans.show()
+    return code
 
 
 def _nothing(job: Job) -> str:

@@ -23,13 +23,18 @@ def up(options: SharedOptions, dry_run: bool, **wishes: Any) -> int:
     again. A second run on a healthy deployment changes nothing. Interrupting leaves the launch running,
     and the same command resumes.
     """
-    from orchestrator.cli.plan import show_plans
+    from orchestrator.cli.plan import Plans
     from orchestrator.cli.session import on_each_host
+
+    plans = Plans(options)
 
     def work(deployment: Deployment) -> int:
         if dry_run:
-            return show_plans(options, deployment)
+            return plans.take(deployment, deployment.planned())
         deployment.up()
         return 0
 
-    return on_each_host(options, work, whole=True, words={0: "planned" if dry_run else "healthy"}, **wishes)
+    words = {0: "planned" if dry_run else "healthy"}
+    code = on_each_host(options, work, whole=True, words=words, **wishes)
+    plans.show()
+    return code

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from orchestrator.cli.options import SharedOptions, shared_options
@@ -19,13 +21,18 @@ def verify(options: SharedOptions, deep: bool) -> int:
     """
     from orchestrator.cli.session import on_each_host
     from orchestrator.loop.deployment import Deployment
+    from orchestrator.loop.reading import Reading
+    from orchestrator.loop.side_by_side import side_by_side
 
-    def work(deployment: Deployment) -> int:
-        verdict = deployment.reading.verify(deep=deep)
+    def judged(reading: Reading) -> int:
+        verdict = reading.verify(deep=deep)
         lines = [f"{bad.file}: {bad.why}" for bad in verdict.bad]
         lines += [f"{file.file}: patched by {file.patch}" for file in verdict.patched]
         if lines:
-            deployment.reading.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
+            reading.job.report.emit("note", "\n".join(line.replace("\n", " ") for line in lines))
         return 0 if verdict.whole else BROKEN
 
-    return on_each_host(options, work, words={0: "whole", BROKEN: "broken"})
+    def work(deployment: Deployment) -> int:
+        return max(side_by_side([partial(judged, reading) for reading in deployment.readings]))
+
+    return on_each_host(options, work, whole=True, words={0: "whole", BROKEN: "broken"})

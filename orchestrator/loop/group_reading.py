@@ -10,6 +10,7 @@ from orchestrator.base.errors import DeployError
 from orchestrator.group.group import Absent
 from orchestrator.loop.reading import Reading
 from orchestrator.loop.side_by_side import side_by_side
+from orchestrator.programs.journal import JournalRecord
 from orchestrator.survey.group_status import group_status
 
 
@@ -20,6 +21,14 @@ def status(readings: Sequence[Reading], absent: Sequence[Absent]) -> dict[str, A
     order = {name: number for number, name in enumerate(job.group)}
     hosts.sort(key=lambda host: order.get(host["host"], 0))
     return group_status(job.name, job.playbook.name, hosts)
+
+
+def histories(readings: Sequence[Reading], absent: Sequence[Absent]) -> dict[str, tuple[JournalRecord, ...]]:
+    """What was done on each of them, and what keeps others from telling it as a warning."""
+    journals = side_by_side([reading.history for reading in readings])
+    for host in absent:
+        readings[0].job.report.of_all.emit("warning", host.error.message)
+    return {reading.job.host.name: own for reading, own in zip(readings, journals, strict=True)}
 
 
 def logs(

@@ -1,4 +1,5 @@
-"""How does the plan of hosts that serve one model together look to a person: what is common once, what differs by host?"""
+"""How does the plan of several hosts, that serve one model together or each for itself, look to a person: what is common once, what
+differs by host?"""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.report import plan_text
+from orchestrator.report.alike import alike, named
 from orchestrator.report.plan_text import wrap
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ def summary(courses: Sequence[Course]) -> list[str]:
         for course in courses
     }
     title = f"{first.playbook.instance} on {len(plans)} hosts"
-    return [title, *_table(plans), *_merged(entries, wrapped=_on_host), ""]
+    return [title, *_hosts(plans), *_merged(entries, wrapped=_on_host), ""]
 
 
 def whole(courses: Sequence[Course]) -> list[str]:
@@ -52,6 +54,11 @@ def _summary(course: Course) -> list[str]:
     serving = plan_text.serving(course.serving.standing) if course.serving else []
     below = [line for line in lines if not line.startswith("  with       ")]
     return [*serving, *wrap("  with       ", engine), *below]
+
+
+def _hosts(plans: Mapping[str, Plan]) -> list[str]:
+    together = any(plan.playbook.node for plan in plans.values())
+    return _table(plans) if together else wrap("  hosts      ", f"{named(list(plans))}, each for itself")
 
 
 def _table(plans: Mapping[str, Plan]) -> list[str]:
@@ -98,14 +105,13 @@ def _merged(
     by_host: Mapping[str, Sequence[Block]], *, wrapped: Callable[[str, Block], list[str]]
 ) -> list[str]:
     """What all hosts say as the first of them says it; of what differs, whose it is."""
-    lines: list[str] = []
+    whose: dict[Block, list[str]] = {}
     for host, entries in by_host.items():
-        for entry in entries:
-            if all(entry in other for other in by_host.values()):
-                if entries is next(iter(by_host.values())):
-                    lines += entry
-            else:
-                lines += wrapped(host, entry)
+        for entry in dict.fromkeys(entries):
+            whose.setdefault(entry, []).append(host)
+    lines: list[str] = []
+    for entry, hosts in whose.items():
+        lines += entry if len(hosts) == len(by_host) else wrapped(named(hosts), entry)
     return lines
 
 
@@ -140,8 +146,13 @@ def _commands(courses: Sequence[Course]) -> list[str]:
     title = "command" if first.starts else "command of the next start"
     whole = plan_text.command(first.plan)
     lines = ["", f"{title}, on {first.plan.host}", *whole]
-    for other in others:
-        same = {line.removesuffix(" \\") for line in whole}
-        own = [line for line in plan_text.command(other.plan) if line.removesuffix(" \\") not in same]
-        lines += ["", f"on {other.plan.host} the same, but for", *own]
+    same = {line.removesuffix(" \\") for line in whole}
+    own = {
+        other.plan.host: tuple(
+            line for line in plan_text.command(other.plan) if line.removesuffix(" \\") not in same
+        )
+        for other in others
+    }
+    for hosts, differing in alike(own, tuple):
+        lines += ["", f"on {named(hosts)} the same{', but for' if differing else ''}", *differing]
     return lines

@@ -30,12 +30,23 @@ ROLES: Mapping[str, Style] = {"healthy": "good", "failed": "bad", "hang": "bad"}
 
 def table(records: Iterable[JournalRecord], width: int) -> list[StyledLine]:
     """One row a record, oldest first; times are the host's, in UTC."""
-    lines: list[StyledLine] = [[(f"{'time (UTC)':<{WHEN}}{'what':<{WHAT}}details", "dim")]]
+    lines = heading()
     for record in records:
         action, details, role = words(record)
-        head: StyledLine = [(f"{_when(record):<{WHEN}}", "dim"), (f"{action:<{WHAT - 1}} ", "strong")]
-        lines += wrapped(head, details, width, role=role)
+        lines += row(record, action, details, role, width)
     return lines
+
+
+def heading() -> list[StyledLine]:
+    """The first line of the table."""
+    return [[(f"{'time (UTC)':<{WHEN}}{'what':<{WHAT}}details", "dim")]]
+
+
+def row(record: JournalRecord | None, action: str, details: str, role: Style, width: int) -> list[StyledLine]:
+    """What was done and its details, behind its time, or (None) below it."""
+    when = "" if record is None else _when(record)
+    head: StyledLine = [(f"{when:<{WHEN}}", "dim"), (f"{action:<{WHAT - 1}} ", "strong")]
+    return wrapped(head, details, width, role=role)
 
 
 def words(record: JournalRecord) -> tuple[str, str, Style]:

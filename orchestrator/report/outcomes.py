@@ -17,6 +17,7 @@ from orchestrator.base.errors import (
     UnknownFailure,
     UsageError,
 )
+from orchestrator.report.alike import named as names_of
 
 WORDS: Mapping[str, str] = {
     "host_unreachable": "unreachable",
@@ -38,8 +39,6 @@ KINDS: Mapping[type[DeployError], str] = {
     BudgetSpent: "not ready",
     Locked: "locked",
 }
-NAMED = 8
-"""So many hosts of an outcome are named; --json names all."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,4 @@ def _groups(outcomes: Sequence[HostEnd]) -> list[tuple[tuple[int, str, str], lis
 def _told(code: int, word: str, why: str, hosts: Sequence[str], count: int) -> str:
     if code == 0 or not hosts:
         return f"{count} {word}"
-    names = ", ".join(hosts[:NAMED])
-    more = f" and {count - NAMED} more" if count > NAMED else ""
-    return f"{count} {word}: {f'{why} on ' if why else ''}{names}{more}"
+    return f"{count} {word}: {f'{why} on ' if why else ''}{names_of(hosts)}"

@@ -44,3 +44,12 @@ def test_what_is_common_is_told_once_and_what_differs_with_its_host() -> None:
     assert "  --tensor-parallel-size 8 \\" not in lines[at:]
     assert lines[at - len(command(head.plan)) - 2] == "command, on a"
     assert max(len(line) for line in summed) <= 80
+
+
+def test_of_hosts_that_serve_each_for_itself_it_is_told_once_as_well() -> None:
+    wishes = Wishes(patches=PATCHES, engine_version="0.16.0")
+    courses = [course(job(), make_plan(name, KIMI, host(), wishes), "up") for name in ("a", "b", "c")]
+    lines = whole(courses)
+    assert lines[:2] == ["kimi-k2.5 on 3 hosts", "  hosts      a, b, c, each for itself"]
+    assert [line[2:6] for line in lines].count("fit ") == 1
+    assert "on b, c the same" in lines
