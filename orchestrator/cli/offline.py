@@ -60,8 +60,9 @@ def _without_a_host(
     """Carry `work` out on the cards that `gpu` names, or on a host as its saved `facts` tell of it."""
     from orchestrator.base.errors import UsageError
     from orchestrator.base.events import Report
+    from orchestrator.cli.given import folder_of
     from orchestrator.cli.hints import command_for
-    from orchestrator.cli.session import folder_of, launched_by, wishes_of
+    from orchestrator.cli.session import launched_by, wishes_of
     from orchestrator.cli.typed import again
     from orchestrator.hosts.absent import AbsentHost
     from orchestrator.job import Job

@@ -11,13 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestrator.base.errors import DeployError, HostError, UsageError
+from orchestrator.cli.given import Given, connected
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.session import (
     CONNECT_SECONDS,
-    Sought,
     Sourcing,
     by_the_host,
-    connected,
     know_passwords,
     launched_by,
     wishes_of,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from orchestrator.job import Job
     from orchestrator.loop.fleet import FleetMember
     from orchestrator.loop.routing import Routing
-    from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
 
 
@@ -42,10 +40,7 @@ if TYPE_CHECKING:
 class OpenFleet:
     """The hosts of a fleet as they were looked at, while the connections are open."""
 
-    options: SharedOptions
-    sought: Sought
-    wishes: Wishes
-    limits: Limits | None
+    command: Given
     shown: Display
     standing: FleetStanding
     stack: ExitStack = field(repr=False)
@@ -53,8 +48,12 @@ class OpenFleet:
     """The hosts that could not be looked at, where that ends nothing."""
 
     @property
+    def options(self) -> SharedOptions:
+        return self.command.options
+
+    @property
     def playbook(self) -> Playbook:
-        return self.sought.playbook
+        return self.command.sought.playbook
 
     @property
     def name(self) -> str:
@@ -122,22 +121,16 @@ class OpenFleet:
         return Report(self.shown, host if self.options.json else instance, instance)
 
     def _job(self, playbook: Playbook, options: SharedOptions, host: str, name: str) -> Job:
-        from orchestrator.base.limits import Limits
         from orchestrator.cli.hints import command_for
-        from orchestrator.cli.session import folder_of
         from orchestrator.cli.typed import again
-        from orchestrator.job import Job
 
         report = self.report(host, name)
         connection = opened(options, host, report, self.stack)
         connection.other_python = playbook.engine.interpreter
-        if options.model_dir:
-            playbook = playbook.in_folder(folder_of(options.model_dir, local=host == "local"))
         own = command_for(again(replace(options, name=name), host))
         whole = self.asked("restart")  # alone it would be restarted while it has requests
-        return Job(
-            connection, playbook.as_instance(name), report, self.wishes, lambda verb: whole if verb == "restart" else own(verb), self.limits or Limits(),
-            lasting=False, published=self.sought.published, unread=self.sought.unread,
+        return self.command.job(
+            connection, playbook.as_instance(name), report, lambda verb: whole if verb == "restart" else own(verb), lasting=False,
         )  # fmt: skip
 
     def asked(self, verb: str) -> str:
@@ -181,7 +174,7 @@ def on_fleet(
         ExitStack() as stack,
     ):
         standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
-        code = work(OpenFleet(options, sought, wishes, limits, shown, standing, stack, absent))
+        code = work(OpenFleet(Given(options, sought, wishes, limits), shown, standing, stack, absent))
         return max(code, *(error.exit_code for error in absent.values())) if absent else code
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from orchestrator.base.errors import CheckpointError, DeployError, UsageError
 from orchestrator.cli import as_one
 from orchestrator.cli.asking import asker_of
+from orchestrator.cli.given import Given, Sought, connected, folder_of
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.several import DONE, side_by_side
-from orchestrator.on_host.secrets.secrets import brief, redact, remember
+from orchestrator.on_host.secrets.secrets import redact, remember
 
 if TYPE_CHECKING:
     from orchestrator.base.events import Display, Report
@@ -27,13 +25,12 @@ if TYPE_CHECKING:
     from orchestrator.hosts.host import Host
     from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.models.published import Published
     from orchestrator.plan.wishes import Wishes
     from orchestrator.playbook.playbook import Playbook
     from orchestrator.report.outcomes import HostEnd
 
 Verb = Callable[["Deployment"], "int | None"]
-Sourcing = Callable[[SharedOptions, tuple[str, ...]], "Sought"]
+Sourcing = Callable[[SharedOptions, tuple[str, ...]], Sought]
 """From where it is known what would be launched, by a command with these consents."""
 
 CONNECT_SECONDS = 30.0
@@ -75,7 +72,7 @@ def on_each_host(
     as_json = options.json and report_to is None
     hosts = 2 if together else len(options.hosts)  # what serves as one is told host by host, step by step
     with display(report_to or sys.stdout, as_json=as_json, hosts=hosts) as shown:
-        command = _Command(options, sought, wishes, limits, work, shown)
+        command = _Command(Given(options, sought, wishes, limits), work, shown)
         if together:
             return _on_all(command, whole=whole, as_far_as_reached=as_far_as_reached)
         if not several:
@@ -87,24 +84,20 @@ def on_each_host(
 
 
 @dataclass(frozen=True)
-class Sought:
-    """The playbook, and of a model without one what the Hub says of it, or why that could not be read (`unread`)."""
-
-    playbook: Playbook
-    published: Published | None = None
-    unread: CheckpointError | None = None
-
-
-@dataclass(frozen=True)
 class _Command:
     """What is to be done on each host, and where it is shown."""
 
-    options: SharedOptions
-    sought: Sought
-    wishes: Wishes
-    limits: Limits | None
+    given: Given
     work: Verb
     shown: Display
+
+    @property
+    def options(self) -> SharedOptions:
+        return self.given.options
+
+    @property
+    def playbook(self) -> Playbook:
+        return self.given.sought.playbook
 
 
 def wishes_of(
@@ -262,12 +255,12 @@ def _on_host(command: _Command, name: str) -> int:
 def _carry_out(command: _Command, name: str, asked: str) -> int:
     from orchestrator.base.events import Report
 
-    report = Report(command.shown, name, command.sought.playbook.instance)
+    report = Report(command.shown, name, command.playbook.instance)
     with _opened(command, name, report) as host:
         from orchestrator.group.group import Group
         from orchestrator.loop.deployment import Deployment
 
-        job = _job(command, host, command.sought.playbook, report, asked)
+        job = _job(command, host, command.playbook, report, asked)
         return command.work(Deployment(Group.of(job))) or 0
 
 
@@ -279,18 +272,18 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
     names = command.options.hosts
     asked = again(command.options, *names)
     group = tuple(map(redact, names))
-    instance = command.sought.playbook.instance
+    instance = command.playbook.instance
     reports = {name: Report(command.shown, name, instance) for name in names}
     with ExitStack() as stack:
         deployment = as_one.deployment_on(
             names,
             lambda name: _opened(command, name, reports[name]),
-            command.sought.playbook,
+            command.playbook,
             lambda host, playbook, spread: replace(
                 _job(command, host, playbook, reports[host.name], asked), spread=tuple(spread), group=group
             ),
             stack,
-            launches=command.limits is not None,
+            launches=command.given.limits is not None,
             as_far_as_reached=as_far_as_reached,
         )
         parts = (deployment,) if whole else deployment.alone
@@ -302,47 +295,13 @@ def _opened(command: _Command, name: str, report: Report) -> Host:
         # Imported while the host is waited for; the import below waits for this one to end.
         threading.Thread(target=import_module, args=("orchestrator.loop.deployment",), daemon=True).start()
         host = connected(command.options, name)
-    host.other_python = command.sought.playbook.engine.interpreter
+    host.other_python = command.playbook.engine.interpreter
     return host
 
 
 def _job(command: _Command, host: Host, playbook: Playbook, report: Report, asked: str) -> Job:
-    from orchestrator.base.limits import Limits
     from orchestrator.cli.hints import command_for
-    from orchestrator.job import Job
 
     options = command.options
-    if options.model_dir:
-        playbook = playbook.in_folder(folder_of(options.model_dir, local=host.name == "local"))
     asker = asker_of((host.name,) if playbook.node else options.hosts, command.shown, as_json=options.json)
-    return Job(
-        host, playbook, report, command.wishes, command_for(asked), command.limits or Limits(), asker,
-        published=command.sought.published, unread=command.sought.unread, reopen=partial(connected, options, host.name),
-    )  # fmt: skip
-
-
-def connected(options: SharedOptions, name: str) -> Host:
-    """A connection to a host, as the options lead to it."""
-    from orchestrator.hosts.connect import open_host
-
-    return open_host(name, ssh_config=options.ssh_config, accept_host_keys=options.accept_host_keys)
-
-
-def folder_of(folder: str, *, local: bool) -> str:
-    """A relative folder is meant from here on this machine, from the home folder on another."""
-    if re.search(r"[\0\r\n]", folder):
-        raise UsageError(
-            "invalid_option",
-            f"--model-dir {brief(folder, 60)!r} is no folder; allowed: a path on one line, without NUL characters",
-            verb="up",
-        )
-    if local:
-        try:
-            return str(Path(folder).expanduser().absolute())
-        except RuntimeError:
-            raise UsageError(
-                "invalid_option",
-                f"--model-dir {brief(folder, 60)!r} is no folder: it is in the home folder of nobody here",
-                verb="up",
-            ) from None
-    return folder if folder.startswith(("/", "~")) else f"~/{folder}"
+    return command.given.job(host, playbook, report, command_for(asked), ask=asker)

@@ -16,7 +16,7 @@ from orchestrator.fleet.placing import HostRoom
 from orchestrator.fleet.replica import VISIBLE, Replica, number_of, router_name
 from orchestrator.group.meeting import meeting
 from orchestrator.hosts.host import Host
-from orchestrator.programs.addresses import Addresses, ListAddresses
+from orchestrator.programs.addresses import Addresses
 from orchestrator.programs.ask import ask
 from orchestrator.programs.read_facts import ReadFacts
 from orchestrator.programs.replicas import Deployed, ListReplicas
@@ -39,18 +39,14 @@ class HostLook:
 
 
 def look(host: Host, fleet: str) -> HostLook:
-    """Ask one host; changes nothing there."""
-    deployed = ask(host, ListReplicas(fleet=fleet), deadline=SECONDS)
+    """Ask one host, in one round trip; changes nothing there."""
     query = Query("~")
-    replies = ask(
-        host,
-        ReadFacts(commands=commands(query, (gpus.FACT, topology.FACT))),
-        deadline=SECONDS,
-    )
-    cards, links = reading(gpus.FACT, replies, query), reading(topology.FACT, replies, query)
+    facts = ReadFacts(commands=commands(query, (gpus.FACT, topology.FACT)))
+    there = ask(host, ListReplicas(fleet=fleet, facts=facts), deadline=SECONDS)
+    cards, links = reading(gpus.FACT, there.facts, query), reading(topology.FACT, there.facts, query)
     present = () if isinstance(cards, Unknown) else cards.gpus
     known = None if isinstance(links, Unknown) or links.gpus != len(present) else links
-    return HostLook(host.name, deployed.deployments, ask(host, ListAddresses(instance=fleet)), present, known)
+    return HostLook(host.name, there.deployments, there.addresses, present, known)
 
 
 @dataclass(frozen=True)

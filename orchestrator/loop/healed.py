@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from orchestrator.loop.reading import Reading
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.windows import holds, may_be
+from orchestrator.plan.windows import concerns
 from orchestrator.programs.journal import PatchRecord
 from orchestrator.survey.journal import AppliedPatch
 
@@ -56,10 +56,6 @@ def _plan_for(reading: Reading, plan: Plan, applied: AppliedPatch, healthy: Read
 
 
 def _concerns(applied: AppliedPatch, other: Plan, healthy: Reading) -> bool:
-    """Whether the patch is for another replica of the same model too: nothing is known of it that tells the two apart."""
-    patches = healthy.job.wishes.allowed
-    windows = next((patch.window for patch in patches if patch.id == applied.patch), None)
-    if windows is None:  # it is gone from the catalogue, or forbidden
-        return False
-    certain = any(window.certainty == "certain" for window in windows)
-    return not certain or any(holds(window, other.known) or may_be(window, other.known) for window in windows)
+    """Whether the patch is for another replica of the same model too; not where it is gone from the catalogue, or forbidden."""
+    patch = next((patch for patch in healthy.job.wishes.allowed if patch.id == applied.patch), None)
+    return patch is not None and concerns(patch.window, other.known)

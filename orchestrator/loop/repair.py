@@ -15,7 +15,7 @@ from orchestrator.plan.beside import gpu_shortage, shares
 from orchestrator.plan.change import Change
 from orchestrator.plan.gpu_room import Shortage
 from orchestrator.plan.plan import Plan
-from orchestrator.plan.windows import holds, may_be
+from orchestrator.plan.windows import concerns
 from orchestrator.plan.wishes import Goal
 from orchestrator.remedy.choose import Decision, choose
 from orchestrator.report.panel import finding, panel_text
@@ -226,10 +226,7 @@ def _concerns(fall: Fall, failed: Plan, other: Plan) -> bool:
     own = fall.failure.diagnosis.finding
     patches = fall.acting.reading.job.wishes.patches
     windows = next((patch.window for patch in patches if own and patch.id == own.patch), ())
-    if failed.playbook.model != other.playbook.model:
-        return False
-    certain = [window for window in windows if window.certainty == "certain" and holds(window, failed.known)]
-    return not certain or any(holds(window, other.known) or may_be(window, other.known) for window in windows)
+    return failed.playbook.model == other.playbook.model and concerns(windows, other.known, failed.known)
 
 
 def _sets(decision: Decision) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from orchestrator.patches import formula
 from orchestrator.patches.known import Known
@@ -53,6 +53,16 @@ def may_be(window: When, known: Known) -> bool:
         return False
     blank = When().model_dump(include=set(open_))
     return known.hold(window.model_copy(update={**blank, **closed}))
+
+
+def concerns(windows: Sequence[Window], there: Known, here: Known | None = None) -> bool:
+    """Whether what a patch with these windows cures `here` is for another host too: nothing that is known tells the two apart.
+
+    A failure that no certain window foresaw here may come anywhere; where it is not known how it was here, any of them may have.
+    """
+    certain = (window for window in windows if window.certainty == "certain")
+    foreseen = any(here is None or holds(window, here) for window in certain)
+    return not foreseen or any(holds(window, there) or may_be(window, there) for window in windows)
 
 
 def instead(window: Window, known: Known) -> str | None:

@@ -1,10 +1,13 @@
-"""Which replicas of a fleet are on a host, and its router?"""
+"""Which replicas of a fleet are on a host, with its router, and what has it for more of them?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from orchestrator.facts.source import Reply
+from orchestrator.programs.addresses import Addresses
+from orchestrator.programs.read_facts import ReadFacts
 from orchestrator.programs.request import Request, Value
 
 
@@ -19,9 +22,12 @@ class Deployed(Value):
 
 class DeployedReplicas(Value):
     deployments: tuple[Deployed, ...]
+    addresses: Addresses
+    facts: Mapping[str, Reply]
 
 
 class ListReplicas(Request[DeployedReplicas]):
     program = "replicas"
 
     fleet: str
+    facts: ReadFacts

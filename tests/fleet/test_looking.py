@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.base.errors import HostError
 from orchestrator.facts.gpus import Gpu
-from orchestrator.fleet.looking import HostLook, standing
+from orchestrator.fleet.looking import HostLook, look, standing
 from orchestrator.programs.replicas import Deployed
 from tests.fleet.links import SWITCHES
 from tests.group.test_meeting import host
@@ -94,3 +94,21 @@ def test_where_it_was_once_counts_for_nothing_where_it_lives_elsewhere() -> None
     for looks in ([looked("a", once), looked("b", now)], [looked("b", now), looked("a", once)]):
         (replica,) = standing("m", looks).replicas
         assert (replica.host, replica.cards) == ("b", (2, 3))
+
+
+def test_a_host_is_asked_once() -> None:
+    class Asked:
+        name = "a"
+
+        def __init__(self) -> None:
+            self.programs: list[str] = []
+
+        def script(self, program: str, request: dict[str, Any], **_: Any) -> Any:
+            self.programs.append(program)
+            replies = {name: {"missing": "nvidia-smi"} for name in request["facts"]["commands"]}
+            place = {"hostname": "a", "place": ["m", "b", "/state"], "addresses": []}
+            return {"deployments": [], "addresses": place, "facts": replies}
+
+    asked = Asked()
+    seen = look(asked, "m")  # type: ignore[arg-type]
+    assert (asked.programs, seen.cards, seen.links) == (["replicas"], (), None)

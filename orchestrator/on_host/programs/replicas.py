@@ -1,4 +1,4 @@
-"""Which replicas of a fleet, and which router of it, are on this machine?"""
+"""Which replicas of a fleet, and which router of it, are on this machine, and what has it for more of them?"""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import re
 from typing import Any
 
 from orchestrator.on_host.kinds import launches
+from orchestrator.on_host.programs import addresses, read_facts
 from orchestrator.on_host.state.state import instances, known_folder
 
 
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Look at the last launch of each, or the one that lives; changes nothing.
 
-    request: fleet (its name). Answers {deployments: [{instance, launch, alive, command}]} for every FLEET-N and FLEET-router of which
-    this machine has a launch: `alive`: a process of it lives; command: what was started (`Launch.command`), or null.
+    request: fleet (its name), facts (the request of `read_facts`). Answers {deployments: [{instance, launch, alive, command}]} for every
+    FLEET-N and FLEET-router of which this machine has a launch: `alive`: a process of it lives; command: what was started
+    (`Launch.command`), or null. `addresses` and `facts` are the answers of the programs of these names; the commands run meanwhile.
     """
-    named = re.compile(rf"{re.escape(request['fleet'])}-([1-9][0-9]{{0,3}}|router)")
+    facts = read_facts.begin(request["facts"])
+    fleet = request["fleet"]
+    named = re.compile(rf"{re.escape(fleet)}-([1-9][0-9]{{0,3}}|router)")
     at = launches.table()
     deployments = []
     for instance in instances():
@@ -31,4 +35,5 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
                     "command": launch.command(),
                 }
             )
-    return {"deployments": deployments}
+    where = addresses.main({"instance": fleet})
+    return {"deployments": deployments, "addresses": where, "facts": facts()}
