@@ -16,7 +16,7 @@ from orchestrator.on_host.secrets.secrets import redact, redacted
 EventKind = Literal[
     "wait", "step", "progress", "finding", "note", "warning", "plan", "result", "end", "summary", "error"
 ]
-State = Literal["ok", "skipped", "failed", "interrupted"]
+State = Literal["ok", "skipped", "failed", "interrupted", "halted"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Event:
 
     `step` names the step it belongs to ("download", "launch 2", or ""), `text` is for people (it may have
     several lines), `data` for machines: names to JSON values. The data of "step" and "wait" has `state`
-    ("started", "ok", "skipped", "failed", "interrupted"); when it started `limit`, the seconds that it may
-    take, or None; when it ended `seconds`. A "wait" is a step that leaves no trace once it is over.
+    ("started", "ok", "skipped", "failed", "interrupted", "halted" where another host of the group did not go on); when it started
+    `limit`, the seconds that it may take, or None; when it ended `seconds`. A "wait" is a step that leaves no trace once it is over.
     """
 
     kind: EventKind
@@ -120,8 +120,11 @@ class Report:
         step = StepReport(self, name)
         try:
             yield step
-        except (KeyboardInterrupt, Halted):
+        except KeyboardInterrupt:
             step.state = "interrupted"
+            raise
+        except Halted:
+            step.state = "halted"
             raise
         except BaseException:
             step.state, step.done = "failed", step.done or text

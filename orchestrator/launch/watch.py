@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from orchestrator.hosts.host import Host
+from orchestrator.hosts.pipes import connection_lost
 from orchestrator.programs.ask import Answers
 from orchestrator.programs.listener import PortOwner
 from orchestrator.programs.watch import Answering, Beat, Exited, FollowLaunch, Labour
@@ -22,7 +23,9 @@ DRAIN_SECONDS = 10.0
 """How long the line may be silent while the log of an ended process is still arriving."""
 LOOK_SECONDS = 0.25
 """How often it is asked whether the launch is given up."""
-
+SILENT_SECONDS = 30.0
+"""How long a host may say nothing, which beats every two seconds: a cut network ends no connection for a quarter of an hour, and a
+lock that hears nothing frees itself after as long."""
 
 GivenUp = Literal["lingering", "hanging"]
 
@@ -45,7 +48,8 @@ class Watch:
 
     `on_log` gets the bytes of the log as they arrive, in a thread of its own, so that nothing which is waited for
     holds them up; `on_wait` the seconds waited and what the processes have done so far. `given_up` says why there is nothing left to
-    wait for, where there is nothing; `proceed` raises where it is to be followed no longer.
+    wait for, where there is nothing; `proceed` raises where it is to be followed no longer. Following raises HostError("connection_lost")
+    where the host says nothing any more.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Watch:
         given_up: Callable[[], GivenUp | None] = lambda: None,
         proceed: Callable[[], None] = lambda: None,
     ) -> None:
+        self._host = host.name
         self._on_log = on_log
         self._on_wait = on_wait
         self._given_up = given_up
@@ -71,6 +76,8 @@ class Watch:
         self._arrivals: list[tuple[int, float]] = []
         """How many lines of the log were whole, and when."""
         self._last = b""
+        self._silent = 0.0
+        """Seconds that were waited without a word: by what was waited, not by the clock, since who follows may have been stopped."""
         self._arrived: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._states = Answers(host, request)
         self._tail = host.stream(["tail", "-c", "+1", "-F", "--", log]) if log else None
@@ -140,10 +147,13 @@ class Watch:
             self._proceed()
             if (why := self._given_up()) is not None:
                 return Seen(why)
+            pause = min(left, LOOK_SECONDS)
             try:
-                kind, value = self._arrived.get(timeout=min(left, LOOK_SECONDS))
+                kind, value = self._arrived.get(timeout=pause)
             except queue.Empty:
+                self._bear(pause)
                 continue
+            self._silent = 0.0
             if kind == "lost":
                 raise value
             if kind == "log":
@@ -159,6 +169,12 @@ class Watch:
             elif isinstance(value, Beat):
                 self._on_wait(time.monotonic() - started, value.work)
         return Seen("late")
+
+    def _bear(self, seconds: float) -> None:
+        """Raise HostError("connection_lost") where the host has said nothing for too long."""
+        self._silent += seconds
+        if self._silent >= SILENT_SECONDS:
+            raise connection_lost(self._host, f"it has said nothing for {SILENT_SECONDS:g} s")
 
     def _drain(self, log_bytes: int) -> None:
         """Take what the process had written before it ended, however long that takes to arrive."""

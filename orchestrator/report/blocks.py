@@ -9,13 +9,16 @@ from orchestrator.base.events import Event
 from orchestrator.report.layout import Style, StyledLine, prefix_of, step_head, visible, wrapped
 from orchestrator.report.panel import panel_lines
 
+UNFINISHED = {"interrupted": "interrupted", "halted": "left where it was: another host did not go on"}
+"""What is told of a step that nobody waited for to its end."""
+
 
 def step_end(event: Event, width: int) -> list[StyledLine]:
     """The line that stays of a step: sign, name, what came of it, its time at the right."""
     state = str(event.data["state"])
     tail: StyledLine = [] if state == "skipped" else [(duration(event.data.get("seconds") or 0.0), "dim")]
     role: Style = "bad" if state == "failed" else ""
-    text = event.text or ("interrupted" if state == "interrupted" else "")
+    text = event.text or UNFINISHED.get(state, "")
     return wrapped(step_head(state, event.step), text, width, role=role, tail=tail)
 
 

@@ -23,6 +23,7 @@ SIGNS: Mapping[str, tuple[str, Style]] = {
     "skipped": ("--", "dim"),
     "failed": ("!!", "bad"),
     "interrupted": ("^C", "warn"),
+    "halted": ("--", "dim"),
 }
 _COLOUR = re.compile(r"\x1b\[[0-9;:]{0,60}m")
 _ACTING = re.compile(

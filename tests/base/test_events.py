@@ -34,7 +34,7 @@ def test_a_step_is_told_from_its_start_to_its_end() -> None:
     [
         (ValueError("x"), "failed", "from the Hub"),
         (KeyboardInterrupt(), "interrupted", ""),
-        (Halted(), "interrupted", ""),
+        (Halted(), "halted", ""),
     ],
 )
 def test_a_step_that_does_not_come_to_its_end_says_so(error: BaseException, state: str, text: str) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import Halted
+from orchestrator.base.errors import Halted, HostError
+from orchestrator.launch import watch as watching
 from orchestrator.launch.watch import GivenUp, Seen, Watch
 from orchestrator.programs.watch import FollowLaunch
 from tests.launch.following import Following
@@ -121,3 +122,14 @@ def test_when_a_line_came_is_known_once_it_is_whole() -> None:
         assert watch.arrived(2) is None
         one.log.put(b"ond\n")
         assert eventually(lambda: watch.arrived(2)) >= first
+
+
+def test_a_host_that_says_nothing_any_more_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that is cut ends no connection: it was waited for until the launch's own time was over."""
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.5)
+    one = Followed()
+    with one.watch() as watch, pytest.raises(HostError) as raised:
+        while True:  # as one is followed that waits for others: for a moment each time
+            watch.until_exit(0.1)
+    assert raised.value.code == "connection_lost"
+    assert "has said nothing for 0.5 s" in raised.value.message

@@ -152,7 +152,7 @@ def test_one_that_dies_while_it_waits_for_the_other_is_seen(two: Two) -> None:
         for event in two.told.events
         if (event.host, event.step) == ("gpu1", "launch 1")
     ]
-    assert ended[-1] == "interrupted"
+    assert ended[-1] == "halted"
 
 
 def test_a_failure_without_remedy_ends_both(start: Any) -> None:
