@@ -25,6 +25,7 @@ def measured(playbook: Playbook, survey: Survey, options: Options) -> dict[str, 
         _driver(survey),
         _cards(survey),
         _visible(survey, options),
+        _group(playbook, survey),
     )
     return {name: str(value) for source in sources for name, value in source if value is not None}
 
@@ -88,3 +89,16 @@ def _cards(survey: Survey) -> Iterator[tuple[str, object]]:
     fabric = {card.fabric for card in cards if card.fabric is not None}
     yield "fabric", next(iter(sorted(fabric - {"Completed"})), "Completed") if fabric else None
     yield "exclusive_gpus", sum(card.compute_mode == "Exclusive_Process" for card in cards)
+
+
+def _group(playbook: Playbook, survey: Survey) -> Iterator[tuple[str, object]]:
+    """Over how many hosts the ranks are spread, and by how many ports of InfiniBand or RoCE this one could reach the others."""
+    node = playbook.node
+    if node is None:
+        return
+    yield "hosts", node.of
+    from orchestrator.facts.examined import network  # which only hosts that serve together are asked for
+
+    links = survey.facts.of(network.FACT)
+    if not isinstance(links, Unknown):
+        yield "rdma_ports", sum(port.active for port in links.rdma)

@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.base.data_folders import shipped
+from orchestrator.engines.node import MEETING_PORT, Node
+from orchestrator.facts.examined.network import Network, RdmaPort
 from orchestrator.plan import resolve
 from orchestrator.plan.known import kv_dtype, of_host, of_launch
 from orchestrator.playbook import playbook as playbooks
-from orchestrator.playbook.playbook import Figures
+from orchestrator.playbook.playbook import Figures, Playbook
 from orchestrator.survey.checkpoint import Checkpoint
-from tests.surveys import CONFIG, NO_FILES, WHOLE, survey
+from tests.surveys import CONFIG, NO_FILES, WHOLE, knowing, survey
 
 KIMI = playbooks.find("kimi-k2.5", [shipped("playbooks")])
 UNTOLD = KIMI.model_copy(update={"figures": KIMI.figures.model_copy(update={"kv_cache": None})})
@@ -76,3 +78,18 @@ def test_without_files_and_figures_nothing_is_made_up() -> None:
     assert of_launch(KIMI, there, "0.16.0", options).attention == "mla"
     assert kv_dtype(bare, {}, "0.16.0", options) == "auto"
     assert kv_dtype(KIMI, WHOLE.configs, None, options) == "auto"
+
+
+def test_hosts_and_what_they_reach_each_other_by_are_known_of_those_that_serve_together() -> None:
+    ports = (
+        RdmaPort("mlx5_0", 1, True, "ACTIVE", 400.0, None, None),
+        RdmaPort("mlx5_1", 1, False, "DOWN", None, None, None),
+    )
+    there = knowing(survey(), network=Network((), ports))
+    node = KIMI.as_node(Node(0, 2, "10.0.0.1", MEETING_PORT, "10.0.0.1", "eth0"))
+
+    def host(playbook: Playbook) -> dict[str, str]:
+        known = of_launch(playbook, there, "0.16.0", resolve.standing(playbook, there)).host
+        return {name: value for name, value in known.items() if name in ("hosts", "rdma_ports")}
+
+    assert (host(KIMI), host(node)) == ({}, {"hosts": "2", "rdma_ports": "1"})

@@ -101,7 +101,7 @@ def test_hosts_and_models_are_told_by_name() -> None:
     small = knowing(survey(), machine=machine_of("dual_turin"))
     (told,) = plan(small, *PATCHES).predictions
     assert (told.patch.id, told.certainty) == ("nccl-shm-full", "likely")
-    assert told.evidence == "vLLM 0.16.0, shm_mib 64, tensor_parallel_size 8"
+    assert told.evidence == "vLLM 0.16.0, device cuda, shm_mib 64, tensor_parallel_size 8"
     odd = checkpoint(text_config={**CONFIG["text_config"], "num_attention_heads": 60})
     (refusal,) = plan(survey(checkpoint=odd), *PATCHES).refusals
     assert "num_attention_heads 60, tensor_parallel_size 8" in refusal.message
