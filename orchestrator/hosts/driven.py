@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from orchestrator.base.errors import HostError
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from orchestrator.hosts.answers import Program, last_answer, no_answer
 from orchestrator.hosts.host import Completed, Host, ScriptStream, Stream
 from orchestrator.hosts.pipes import Pipes, deadline_passed, moment
@@ -103,7 +103,7 @@ class DrivenHost(Host):
 
     def _interpreter(self, installed_beside: str | None) -> str:
         python = installed_beside or self.python
-        return program(ship.interpreter(python, site_packages=installed_beside is not None))
+        return program(bootstrap.interpreter(python, site_packages=installed_beside is not None))
 
     def _in_runner(self, module: str, request: Mapping[str, Any], deadline: float) -> Completed:
         until = moment(deadline + GRACE)
@@ -112,7 +112,7 @@ class DrivenHost(Host):
                 self._runner.close()
                 self._runner = None
             if self._runner is None:
-                command = ship.interpreter(self.python, program=ship.RUNNER)
+                command = bootstrap.interpreter(self.python, program=bootstrap.RUNNER)
                 self._runner = Runner(self.name, self.python, self.open_program(program(command)))
             runner = self._runner
             try:

@@ -1,7 +1,7 @@
 """How does one long-lived Python on the host run many small programs without starting anew for each?
 
 It is framed like the shell: a token that nobody can guess stands before and after each program's output. Each
-program runs in a fork, so that none can spoil the next; a program's text is sent once.
+program runs in a fork, so that none can spoil the next; a program's modules are sent and loaded once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which small programs run on the host itself?
 
-Each module of `programs/` is shipped as text over the channel and run by the host's own Python (3.9 and newer,
+Each module of `programs/` is shipped over the channel and run by the host's own Python (3.9 and newer,
 standard library only); none of them is installed there. The convention:
 
 * `main(request)` takes the request (a JSON object) and returns a JSON value, or yields several; each

@@ -18,7 +18,7 @@ from typing import Literal
 from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import UsageError
 from orchestrator.engines import registry
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from orchestrator.hosts.connect import open_host
 from orchestrator.hosts.host import Host
 from orchestrator.on_host.processes import procs
@@ -294,7 +294,7 @@ class Box:
             by_person=True,
         )
         subprocess.run(
-            ship.interpreter(self.python),
+            bootstrap.interpreter(self.python),
             input=ship.bundle(request.program, request.plain(), deadline=STOP_SECONDS),
             env=self.environment,
             capture_output=True,

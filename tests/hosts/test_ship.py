@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import json
 import pkgutil
+import subprocess
 import sys
 
 import pytest
 
 import orchestrator.on_host
 import orchestrator.on_host.programs
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from tests.of_each import of_each
 
 PROGRAMS = sorted(module.name for module in pkgutil.iter_modules(orchestrator.on_host.programs.__path__))
@@ -51,14 +53,46 @@ def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
 
 
 @of_each(MODULES)
-def test_what_it_needs_of_the_standard_library_as_it_begins(module: str) -> None:
+def test_its_bytecode_is_that_of_its_text(module: str) -> None:
     text = ship._source(module)
-    needed: set[str] = set()
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Import):
-            needed |= {name.name for name in node.names}
-        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith(("__future__", ship.PACKAGE)):
-            needed.add(str(node.module))
-    found = set(ship._STANDARD.findall(text))  # also in a program that stands in it as a text
-    assert needed <= found
-    assert {name.partition(".")[0] for name in found} <= sys.stdlib_module_names
+    compiled = compile(text, "<module>", "exec")
+    assert ship._code(f"{ship.PACKAGE}.{module}", text).co_code == compiled.co_code
+    changed = ship._code(f"{ship.PACKAGE}.{module}", text + "\nNEW = 1\n")
+    assert "NEW" in changed.co_names
+
+
+@pytest.fixture(params=["bytecode", "text"])
+def one_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle that is only of use to a host which takes its modules in this way."""
+    whole = ship._parts
+
+    def parts(module: str, without: frozenset[str]) -> tuple[bytes, bytes]:
+        texts, codes = whole(module, without)
+        if request.param == "bytecode":
+            return codes and b"no text", codes
+        return texts, texts and b"no bytecode"
+
+    monkeypatch.setattr(ship, "_parts", parts)
+    if request.param == "text":
+        monkeypatch.setattr(ship, "_MAGIC", b"00000000")  # of another version of Python
+
+
+@pytest.mark.usefixtures("one_way")
+def test_a_host_takes_bytecode_of_its_own_python_and_the_text_of_any_other() -> None:
+    asked = {"a": 1}
+    alone = subprocess.run(
+        bootstrap.interpreter(sys.executable),
+        input=ship.bundle("echo", asked, deadline=30), capture_output=True, check=True,
+    )  # fmt: skip
+    assert json.loads(alone.stdout) == {"value": asked}
+    sent = set[str]()
+    bundles = [
+        ship.further_bundle("echo", asked, deadline=30, token=token, sent=sent) for token in (b"a", b"b")
+    ]
+    several = subprocess.run(
+        bootstrap.interpreter(sys.executable, program=bootstrap.RUNNER),
+        input=b"".join(bundles), capture_output=True, check=True,
+    )  # fmt: skip
+    answer = alone.stdout.decode()
+    assert several.stdout.decode() == f"a\n{answer}\na 0\nb\n{answer}\nb 0\n"
+    assert bundles[1].startswith(b"0 0 ")  # what was sent before is not sent again

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from orchestrator.on_host.kinds import launches
 from tests.on_host.conftest import OF_VLLM, Deployments, ready, stand_in
 from tests.ports import free_port
@@ -45,7 +45,7 @@ def python(request: pytest.FixtureRequest) -> str:
 
 def shipped(python: str, module: str, request: Mapping[str, Any]) -> Any:
     done = subprocess.run(
-        ship.interpreter(python),
+        bootstrap.interpreter(python),
         input=ship.bundle(module, request, deadline=30),
         capture_output=True,
         check=True,
@@ -112,7 +112,7 @@ def test_watch_lives_by_its_input(python: str, deployments: Deployments) -> None
         "interval": 1,
     }
     with subprocess.Popen(
-        ship.interpreter(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        bootstrap.interpreter(python), stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     ) as watch:
         assert watch.stdin is not None
         assert watch.stdout is not None
@@ -126,7 +126,7 @@ def test_watch_lives_by_its_input(python: str, deployments: Deployments) -> None
 def test_the_launch_outlives_its_channel(python: str, deployments: Deployments) -> None:
     """What sshd does when a connection breaks: HUP, then KILL to the process group of the session."""
     shell = subprocess.Popen(
-        ["/bin/sh", "-c", '"$@"; kill -STOP $$', "shell", *ship.interpreter(python)],
+        ["/bin/sh", "-c", '"$@"; kill -STOP $$', "shell", *bootstrap.interpreter(python)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,

@@ -16,7 +16,7 @@ from orchestrator.on_host.processes import in_use, procs
 _MODULES_OF_PYTHON = ("/_posixshmem.", "/_multiprocessing.")
 """Extension modules of Python itself that make shared memory."""
 _OF_DEPLOY = "orchestrator.on_host"
-"""In the command line of every program that deploy runs on a host (ssh/ship.py): they make no shared memory."""
+"""In the command line of every program that deploy runs on a host (hosts/bootstrap.py): they make no shared memory."""
 CLOCK_SECONDS = 10.0
 """How far a process's start, reckoned from the boot, and a file's time may be apart: clocks are set."""
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from orchestrator.on_host.programs import download
 from tests.hub import Hub
 from tests.waiting import PATIENCE_SECONDS, eventually
@@ -35,7 +35,7 @@ class Site:
 
     def begin(self, action: str, *, site_packages: bool = True, **more: Any) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            ship.interpreter(sys.executable, site_packages=site_packages),
+            bootstrap.interpreter(sys.executable, site_packages=site_packages),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

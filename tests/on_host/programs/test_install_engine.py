@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.hosts import ship
+from orchestrator.hosts import bootstrap, ship
 from orchestrator.on_host.environments import uv
 from orchestrator.on_host.programs import install_engine
 from orchestrator.on_host.refusal import Refusal
@@ -46,7 +46,7 @@ class Host:
 
     def begin(self, action: str, **more: Any) -> subprocess.Popen[bytes]:
         pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        process = subprocess.Popen(ship.interpreter(sys.executable), **pipes)
+        process = subprocess.Popen(bootstrap.interpreter(sys.executable), **pipes)
         assert process.stdin is not None
         process.stdin.write(ship.bundle("install_engine", self.request(action, **more), deadline=60))
         process.stdin.flush()
