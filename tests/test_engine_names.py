@@ -41,7 +41,8 @@ ALLOWED = {
     "cli/options.py": ("vllm", "--vllm-version, which is typed for any engine"),
     "cli/hints.py": ("vllm", "--vllm, which is typed for any engine"),
     "cli/diagnose.py": ("vllm", "--vllm-version, and examples"),
-    "cli/rehearse.py": ("vllm", "what the rehearsal acts, or runs"),
+    "cli/rehearse.py": ("vllm", "what the rehearsal runs"),
+    "cli/rehearse_intro.py": ("vllm", "what the rehearsal acts, or runs"),
     "on_host/ports/endpoint.py": ("max_model_len", "as two engines call it in what /v1/models lists"),
     "on_host/secrets/places.py": (
         "vllm",

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from orchestrator.rehearsal.clients import LoadClients
 from tests import routers, stand_in
 from tests.deployments import Case
 from tests.hub import Hub
 from tests.ports import free_port
 from tests.sshd import Settings, Sshd
-from tests.streaming import Clients
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_two_serve_as_one_are_changed_one_by_one_and_end(case: Case) -> None:
     table = case.deploy("fleet", "status", "PLAYBOOK").out
     assert table.splitlines()[0] == "small: healthy, 2 of 2 replicas ready"
 
-    with Clients(port, streams=2, plain=1, rest=0.2) as clients:
+    with LoadClients(port, "tiny", streams=2, plain=1, rest=0.2) as clients:
         clients.until(5)
         left = case.deploy("fleet", "restart", "PLAYBOOK", "--set", "context=128", "--json")
         assert left.code == 0, left.out + left.err

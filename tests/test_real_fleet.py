@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.rehearsal.clients import LoadClients
 from tests import routers, tiny_mla
 from tests.deploy import Deploy
 from tests.deployments import REPOSITORY
 from tests.hub import Hub
 from tests.ports import free_port
 from tests.sshd import Sshd
-from tests.streaming import Clients
 
 pytestmark = [
     pytest.mark.engine,
@@ -74,7 +74,7 @@ def test_a_change_under_load_loses_no_request(fleet: tuple[Deploy, int]) -> None
     deploy, port = fleet
     left = deploy("fleet", "PLAYBOOK", "--replicas", "2", "--yes")
     assert left.code == 0, left.out + left.err
-    with Clients(port, streams=2, plain=1, tokens=60) as clients:
+    with LoadClients(port, "tiny", streams=2, plain=1, tokens=60) as clients:
         clients.until(5)
         changed = deploy("fleet", "restart", "PLAYBOOK", "--set", "context=192")
         assert changed.code == 0, changed.out + changed.err

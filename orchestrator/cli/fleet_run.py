@@ -72,8 +72,8 @@ class FleetRun:
         """How it is now; reads only."""
         opened = self._opened
         members = opened.members(there(opened))
-        state = state_of(opened.name, members, opened.routing(wanted=False))
-        return {**state, "absent": {name: error.message for name, error in opened.absent.items()}}
+        absent = {name: error.message for name, error in opened.absent.items()}
+        return state_of(opened.name, members, opened.routing(wanted=False), absent)
 
     def _fleet(self, replicas: Sequence[Replica], *, router: bool, fail_fast: bool = False) -> Fleet:
         opened = self._opened
@@ -86,9 +86,14 @@ class FleetRun:
         )
 
     def _failed(self, member: FleetMember, error: DeployError) -> None:
+        opened, replica = self._opened, member.replica
         self.codes.append(error.exit_code)
-        with self._opened.shown.aside():
-            tell(error, as_json=self._opened.options.json, host=member.replica.name)
+        error.asked = opened.words(replica)
+        as_json = opened.options.json
+        with opened.shown.aside():
+            tell(
+                error, as_json=as_json, host=replica.host if as_json else replica.name, instance=replica.name
+            )
 
     def _tell(self, fleet: Fleet, healthy: int) -> None:
         opened, playbook = self._opened, self._opened.playbook

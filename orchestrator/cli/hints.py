@@ -38,7 +38,12 @@ AFTER: Forms = {
     "file_exists": "{command} --output FILE",
     "invalid_patch": "deploy list patches",
     "unknown_id": "deploy list playbooks",
-    "unknown_fault": ("deploy rehearse {playbook} --fault {fault}", "deploy rehearse --fault list"),
+    "unknown_fault": (
+        "deploy rehearse {playbook} {options} --fault {fault}",
+        "deploy rehearse {playbook} --fault {fault}",
+        "deploy rehearse {options} --fault list",
+        "deploy rehearse --fault list",
+    ),
     "unreadable_log": "deploy diagnose FILE",
     "one_log_only": "deploy diagnose FILE",
     "not_one_launch": "deploy diagnose FILE",

@@ -91,20 +91,29 @@ class OpenFleet:
         from orchestrator.loop.deployment import Deployment
         from orchestrator.loop.fleet import FleetMember
 
+        playbook = self.playbook.with_overrides(replica.settings, env=replica.environment)
+        job = self._job(playbook, self.words(replica), replica.host, replica.name)
+        return FleetMember(replica, Deployment(Group.of(job)))
+
+    def words(self, replica: Replica) -> str:
+        """In which words any verb is asked for one replica alone."""
+        from orchestrator.cli.typed import again
+
         own = replace(
             self.options,
             settings=(*self.options.settings, *replica.settings),
             env=(*self.options.env, *replica.environment),
+            name=replica.name,
         )
-        playbook = self.playbook.with_overrides(replica.settings, env=replica.environment)
-        job = self._job(playbook, own, replica.host, replica.name)
-        return FleetMember(replica, Deployment(Group.of(job)))
+        return again(own, replica.host)
 
     def router_job(self) -> Job:
         """Where the router of the fleet is, or would be: at the playbook's own port on the first host."""
+        from orchestrator.cli.typed import again
         from orchestrator.fleet.replica import router_name
 
-        return self._job(self.playbook, self.options, self.standing.rooms[0].name, router_name(self.name))
+        name, host = router_name(self.name), self.standing.rooms[0].name
+        return self._job(self.playbook, again(replace(self.options, name=name), host), host, name)
 
     def routing(self, *, wanted: bool = True) -> Routing | None:
         """The router, where one is `wanted` or there; None for an engine that has none."""
@@ -120,14 +129,13 @@ class OpenFleet:
 
         return Report(self.shown, host if self.options.json else instance, instance)
 
-    def _job(self, playbook: Playbook, options: SharedOptions, host: str, name: str) -> Job:
+    def _job(self, playbook: Playbook, words: str, host: str, name: str) -> Job:
         from orchestrator.cli.hints import command_for
-        from orchestrator.cli.typed import again
 
         report = self.report(host, name)
-        connection = opened(options, host, report, self.stack)
+        connection = opened(self.options, host, report, self.stack)
         connection.other_python = playbook.engine.interpreter
-        own = command_for(again(replace(options, name=name), host))
+        own = command_for(words)
         whole = self.asked("restart")  # alone it would be restarted while it has requests
         return self.command.job(
             connection, playbook.as_instance(name), report, lambda verb: whole if verb == "restart" else own(verb), lasting=False,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,26 +22,36 @@ from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.cli import complete
 from orchestrator.cli.hints import command_for
 from orchestrator.cli.options import FOLDER, SharedOptions
+from orchestrator.cli.rehearse_intro import introduction, stand_ins
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
     from orchestrator.rehearsal.box import Box, Pace
-    from orchestrator.rehearsal.boxes import Boxes
+    from orchestrator.rehearsal.several import SeveralBoxes
 
 HOST = "rehearsal"
+FAULT_WIDTH = 18
 MOST_NODES = 8
 """Each of them has a process for each of its cards."""
 
 
-def list_faults(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """`--fault list` prints the faults and ends."""
+MOST_REPLICAS = 8
+"""On two hosts with eight cards, two for each."""
+
+
+def list_faults(context: click.Context, _: click.Parameter, value: str | None) -> str | None:
+    """`--fault list` prints the faults of what is rehearsed, and ends; the options that say so are read before it (`is_eager`)."""
     if value != "list":
         return value
     from orchestrator.rehearsal import faults
 
-    for name, fault in faults.load().items():
-        with_nodes = " (--nodes)" if fault.where == "nodes" else ""
-        click.echo(f"{name:<20} exit {fault.exit}  {fault.title}{with_nodes}")
+    mode: faults.Mode = "fleet" if context.params["fleet"] else "nodes" if context.params["nodes"] else "one"
+    for name in faults.of(mode):
+        fault = faults.load()[name]
+        head = f"{name:<{FAULT_WIDTH}} exit {fault.exit}  "
+        click.echo(textwrap.fill(fault.title, 80, initial_indent=head, subsequent_indent=" " * len(head)))
+    for words, options in (faults.OPTIONS[other] for other in faults.OPTIONS if other != mode):
+        click.echo(f"of {words}: deploy rehearse {f'{options} ' if options else ''}--fault list", err=True)
     raise click.exceptions.Exit(0)
 
 
@@ -51,6 +62,7 @@ Examples:
   deploy rehearse kimi-k2.5 --fault shm-full
   deploy rehearse kimi-k2.5 --keep
   deploy rehearse kimi-k2.5 --nodes 2 --fault rank-dies
+  deploy rehearse kimi-k2.5 --fleet 3 --fault replica-killed
 """
 )
 @click.argument("playbook", shell_complete=complete.playbooks)
@@ -59,13 +71,21 @@ Examples:
     "--fault",
     metavar="NAME",
     callback=list_faults,
-    help="rehearse another failure; `--fault list` shows them all",
+    help="rehearse another failure; `--fault list` shows those of one host, with --nodes or --fleet theirs",
 )
 @click.option(
     "--nodes",
     type=click.IntRange(2, MOST_NODES),
     metavar="N",
+    is_eager=True,
     help="spread the model over N hosts in boxes, as --as-one does",
+)
+@click.option(
+    "--fleet",
+    type=click.IntRange(2, MOST_REPLICAS),
+    metavar="N",
+    is_eager=True,
+    help="N replicas behind a router, as `deploy fleet` has them, on two hosts in boxes",
 )
 @click.option("--keep", is_flag=True, help="leave the host up until Ctrl-C, and say how to reach it")
 @click.option(
@@ -86,6 +106,7 @@ def rehearse(
     fast: bool,
     fault: str | None,
     nodes: int | None,
+    fleet: int | None,
     keep: bool,
     engine: str,
     engine_python: str | None,
@@ -101,19 +122,25 @@ def rehearse(
     """
     from orchestrator.rehearsal.box import Box
     from orchestrator.rehearsal.boxes import Boxes
+    from orchestrator.rehearsal.fleet_boxes import FleetBoxes
 
+    if nodes and fleet:
+        raise UsageError("invalid_option", "--nodes and --fleet are two rehearsals", verb="rehearse")
     python = None
     if engine == "vllm" or engine_python:
-        if nodes:
-            raise UsageError("invalid_option", "--nodes is for the stand-in engine", verb="rehearse")
+        if nodes or fleet:
+            option = "--nodes" if nodes else "--fleet"
+            raise UsageError("invalid_option", f"{option} is for the stand-in engine", verb="rehearse")
         python = engine_python or _real_engine(as_json)
     pace: Pace = "fast" if fast else "default"
     began = time.monotonic()
     _forget_hub_variables()
     try:
         with _ended_by_signals():
-            box: Box | Boxes
-            if nodes:
+            box: Box | SeveralBoxes
+            if fleet:
+                box = FleetBoxes(playbook, replicas=fleet, fault=fault, pace=pace, folders=playbooks)
+            elif nodes:
                 box = Boxes(playbook, nodes=nodes, fault=fault, pace=pace, folders=playbooks)
             else:
                 box = Box(playbook, fault=fault, pace=pace, engine_python=python, folders=playbooks)
@@ -130,7 +157,7 @@ def rehearse(
     seconds = time.monotonic() - began
     gone = (
         "the hosts in the boxes and all that ran on them"
-        if nodes
+        if nodes or fleet
         else "the host in the box and all that ran on it"
     )
     text = f"rehearsed in {seconds:.1f}s; {gone} are gone"
@@ -138,64 +165,17 @@ def rehearse(
     return code
 
 
-def stand_ins(rehearsed: Box | Boxes) -> dict[str, str]:
-    """Which parts of this rehearsal are not the real thing, and what is in their place."""
-    several, box = len(rehearsed.aliases), rehearsed.head
-    shards = len(list(box.repository.glob("*.safetensors")))
-    size = sum(file.stat().st_size for file in box.repository.iterdir()) / 1e6
-    parts = {
-        "host": f"an SSH server in this process; commands run as your user below {box.folder}",
-        "hub": f"a server in this process with {box.playbook.model.repository}: {shards} shards, {size:.0f} MB",
-    }
-    figures = box.written.figures
-    if figures and figures.shards and figures.weights_bytes:
-        parts["hub"] += f", in place of {figures.shards} shards, {figures.weights_bytes / 1e9:.0f} GB"
-    if box.real_engine:
-        parts["hub"] += "; a model of two layers"
-        return parts
-    parts["cards"] = f"{max(8, box.playbook.gpus)}x RTX PRO 6000, as nvidia-smi tells it"
-    if several > 1:
-        parts["host"] = f"{several} SSH servers in this process, one network; commands run as your user"
-        parts["cards"] += ", on each host"
-    parts["engine"] = "a program that prints, fails and serves as vLLM 0.16.0 would; it computes nothing"
-    return parts
-
-
-def introduction(box: Box | Boxes) -> list[str]:
-    """The first lines: what is not real here, and how it is run."""
-    from orchestrator.rehearsal import faults
-
-    several = len(box.aliases)
-    where = "a host in a box" if several == 1 else f"{several} hosts in boxes, as one,"
-    lines = [f"rehearsal of {box.head.playbook.name}, on {where} on this machine"]
-    for name, text in stand_ins(box).items():
-        lines += _labelled("stand-in", f"{name}: {text}")
-    real = "deploy's own code over a real SSH connection; downloads, files, processes, /dev/shm, HTTP"
-    lines += _labelled("real", f"vLLM on this processor; {real}" if box.head.real_engine else real)
-    lines += _labelled("run with", "--no-predict: the failure is met and repaired, not foreseen")
-    if box.fault:
-        fault = faults.load()[box.fault]
-        lines += _labelled(
-            "fault", f"{box.fault}: {fault.title}; such a run leaves with exit code {fault.exit}"
-        )
-    return [*lines, ""]
-
-
-def _labelled(label: str, text: str) -> list[str]:
-    head = f"  {label:<10} "
-    lines = textwrap.wrap(text, 80 - len(head), break_long_words=False, break_on_hyphens=False)
-    return [f"{head if number == 0 else ' ' * len(head)}{line}" for number, line in enumerate(lines)]
-
-
-def _bring_up(box: Box | Boxes, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
-    """`deploy up` as it is, on the host in the box."""
+def _bring_up(box: Box | SeveralBoxes, patches: tuple[Path, ...], as_json: bool, keep: bool) -> int:
+    """`deploy up` as it is, on the host in the box, or what a person types for a fleet."""
     from orchestrator.base.limits import Limits
     from orchestrator.cli.main import tell
     from orchestrator.cli.session import on_each_host
+    from orchestrator.rehearsal.boxes import Boxes
+    from orchestrator.rehearsal.fleet_boxes import FleetBoxes
 
     options = SharedOptions(
         playbook=box.head.playbook.name,
-        as_one=len(box.aliases) > 1,
+        as_one=isinstance(box, Boxes),
         hosts=box.aliases,
         playbooks=(box.head.playbook_path.parent,),
         patches=patches,
@@ -211,28 +191,38 @@ def _bring_up(box: Box | Boxes, patches: tuple[Path, ...], as_json: bool, keep: 
         verbose=False,
     )
 
+    limits = Limits(ready_seconds=box.ready_seconds)
+    if isinstance(box, FleetBoxes):
+        from orchestrator.cli.rehearse_fleet import FleetRehearsal
+
+        return FleetRehearsal(box, options, limits, partial(_tell, as_json)).play()
+
     def work(deployment: Deployment) -> None:
         for reading in deployment.readings:
             reading.job = replace(reading.job, lasting=keep)
         deployment.up()
 
     try:
-        limits = Limits(ready_seconds=box.ready_seconds)
         return on_each_host(options, work, predict=False, limits=limits, whole=True)
     except DeployError as error:
         tell(error, as_json=as_json, host=box.head.alias if as_json and not options.as_one else "")
         return error.exit_code
 
 
-def _keep(box: Box | Boxes, as_json: bool) -> None:
+def _keep(box: Box | SeveralBoxes, as_json: bool) -> None:
     """Leave the host up until the person has had enough."""
-    command = command_for(shlex.join([box.head.playbook.name, *box.reach()]))
+    from orchestrator.rehearsal.fleet_boxes import FleetBoxes
+
+    words = shlex.join([box.head.playbook.name, *box.reach()])
+    command = command_for(words)
     commands = [
         command("status"),
         f"{command('logs')} -f",
         *(command(verb) for verb in ("diff", "revert", "restart")),
-        f"ssh -F {shlex.quote(box.ssh_config)} {box.aliases[-1]} nvidia-smi topo -m",
     ]
+    if isinstance(box, FleetBoxes):
+        commands = [f"deploy fleet {verb} {words}" for verb in ("status", "logs", "restart")]
+    commands += [f"ssh -F {shlex.quote(box.ssh_config)} {box.aliases[-1]} nvidia-smi topo -m"]
     lines = [
         "",
         f"the host{'s stay' if len(box.aliases) > 1 else ' stays'} up until Ctrl-C; try from another terminal:",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,17 +14,27 @@ from orchestrator.loop.side_by_side import side_by_side
 from orchestrator.report.fleet import replica_json
 
 
-def state_of(fleet: str, members: Sequence[FleetMember], routing: Routing | None) -> dict[str, Any]:
-    """What `deploy fleet status --json` prints; reads only.
+def state_of(
+    fleet: str, members: Sequence[FleetMember], routing: Routing | None, absent: Mapping[str, str]
+) -> dict[str, Any]:
+    """What `deploy fleet status --json` prints; reads only. `absent` are the hosts that could not be looked at, each with why.
 
-    The fleet is "healthy" where every replica serves and is behind the router, "degraded" where some do, else "down". A replica that
-    cannot be asked has the error for its state.
+    The fleet is "healthy" where every replica serves and is behind the router, "degraded" where some do, else "down"; nobody knows
+    which replicas an absent host has. A replica that cannot be asked has the error for its state.
     """
     listed, router = _router(routing)
     replicas = side_by_side([partial(_replica, member, listed) for member in members]) if members else []
     ready = sum(each["ready"] for each in replicas)
-    state = "healthy" if ready and ready == len(replicas) else "degraded" if ready else "down"
-    return {"fleet": fleet, "state": state, "ready": ready, "router": router, "replicas": replicas}
+    whole = ready == len(replicas) and not absent
+    state = "down" if not ready else "healthy" if whole else "degraded"
+    return {
+        "fleet": fleet,
+        "state": state,
+        "ready": ready,
+        "router": router,
+        "absent": dict(absent),
+        "replicas": replicas,
+    }
 
 
 def _router(routing: Routing | None) -> tuple[Listed | None, dict[str, Any] | None]:

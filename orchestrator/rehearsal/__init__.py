@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from orchestrator.rehearsal.box import Box
     from orchestrator.rehearsal.boxes import Boxes
+    from orchestrator.rehearsal.fleet_boxes import FleetBoxes
     from orchestrator.rehearsal.hub import Hub
 
-__all__ = ["Box", "Boxes", "Hub"]
+__all__ = ["Box", "Boxes", "FleetBoxes", "Hub"]
 
 
 def __getattr__(name: str) -> Any:
@@ -22,6 +23,10 @@ def __getattr__(name: str) -> Any:
         from orchestrator.rehearsal.boxes import Boxes
 
         return Boxes
+    if name == "FleetBoxes":
+        from orchestrator.rehearsal.fleet_boxes import FleetBoxes
+
+        return FleetBoxes
     if name == "Hub":
         from orchestrator.rehearsal.hub import Hub
 

@@ -12,13 +12,14 @@ from orchestrator.rehearsal.stand_in import VERSION
 
 ENVIRONMENT = "~/ml-env"
 """Where the engine's environment lies in the home folder of the box."""
+REPLICA_CARDS = 2
 
 
 def for_stand_in(
-    playbook: Playbook, *, port: int, endpoint: str, meeting_port: int | None = None
+    playbook: Playbook, *, port: int, endpoint: str, meeting_port: int | None = None, replica: bool = False
 ) -> Playbook:
     """The playbook for the stand-in engine: all that its launch says stays as it is. The ranks of several hosts meet at a port
-    that nobody else on this machine has.
+    that nobody else on this machine has; a `replica` is on two cards at most.
     """
     wanted = {
         **_place(playbook, port, endpoint),
@@ -28,7 +29,19 @@ def for_stand_in(
         wanted["engine.version"] = f"=={VERSION}"
     if meeting_port is not None:
         wanted[f"arguments.{playbook.kind.meeting}"] = meeting_port
+    if replica:
+        wanted |= _smaller(playbook)
     return _with(playbook, wanted)
+
+
+def _smaller(playbook: Playbook) -> dict[str, Any]:
+    """On so many cards with as much of the weights: more ranks show nothing else of a fleet, and each is a process."""
+    whole = playbook.parallel.gpus
+    cards = min(REPLICA_CARDS, whole)
+    smaller: dict[str, Any] = {"parallel": {"tensor": cards}, "needs.gpus": cards}
+    if playbook.figures and playbook.figures.weights_bytes:
+        smaller["figures.weights_bytes"] = playbook.figures.weights_bytes * cards // whole
+    return smaller
 
 
 def for_cpu(playbook: Playbook, *, port: int, endpoint: str, python: str) -> Playbook:

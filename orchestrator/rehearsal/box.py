@@ -45,7 +45,7 @@ class Box:
     `playbook` is a name or a path, looked for in `folders` first. `fault` names a failure of `faults.yaml`. `checkpoint` is a folder
     to serve instead of the generated one. `engine_python` is the interpreter of a real vLLM that runs without cards; None: the
     stand-in. `alias` is what its ssh_config calls it. Of several hosts that serve one model together the first is made with a
-    `meeting_port`, and the others `beside` it: they have its playbook and its Hub. `engine_version` is what its stand-in says
+    `meeting_port`, and the others `beside` it: they have its playbook and its Hub; the first of those of a fleet with as many ports as it has `replicas`. `engine_version` is what its stand-in says
     that it is. No HF_* and no proxy variable of the caller reaches the box. Raises UsageError("unknown_fault",
     "unknown_playbook", "invalid_playbook").
     """
@@ -62,17 +62,12 @@ class Box:
         alias: str = ALIAS,
         meeting_port: int | None = None,
         beside: Box | None = None,
+        replicas: int = 0,
         engine_version: str = VERSION,
     ) -> None:
-        known = faults.load()
-        if fault is not None and fault not in known:
-            raise UsageError(
-                "unknown_fault",
-                f"there is no fault {fault!r}; known: {', '.join(known)}",
-            )
-        if fault in faults.of_nodes():
-            raise UsageError("unknown_fault", f"{fault} is for several hosts: --nodes 2", fault=fault)
-        if fault is not None and known[fault].where == "engine" and engine_python is not None:
+        if fault is not None:
+            faults.require(fault, "one", str(playbook))
+        if fault is not None and faults.load()[fault].where == "engine" and engine_python is not None:
             raise UsageError(
                 "unknown_fault",
                 f"{fault} is acted by the stand-in engine, not by a real vLLM",
@@ -87,6 +82,7 @@ class Box:
         self._alias = alias
         self._meeting_port = meeting_port
         self._beside = beside
+        self._replicas = replicas
         self._engine_version = engine_version
         self.hub: Hub
         self.playbook: Playbook
@@ -232,7 +228,7 @@ class Box:
             self.hub, self.port, self.playbook = self._beside.hub, self._beside.port, self._beside.playbook
             return
         self.hub = self.closing.enter_context(Hub(self.folder / "hub"))
-        self.port = self.closing.enter_context(ports.reserve()).getsockname()[1]
+        self.port = self.closing.enter_context(ports.row(1 + self._replicas))
         self.playbook = self._adapted()
         self.playbook_path.write_text(adapt.as_file(self.playbook))
         self._fill_repository()
@@ -244,6 +240,7 @@ class Box:
                 port=self.port,
                 endpoint=self.hub.endpoint,
                 meeting_port=self._meeting_port,
+                replica=self._replicas > 0,
             )
         return adapt.for_cpu(
             self.written, port=self.port, endpoint=self.hub.endpoint, python=self._engine_python

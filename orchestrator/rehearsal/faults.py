@@ -13,11 +13,21 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from orchestrator.base.errors import UsageError
 from orchestrator.rehearsal.environment import StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import SshServer
 
 PATH = Path(__file__).with_name("faults.yaml")
+
+Mode = Literal["one", "nodes", "fleet"]
+"""What is rehearsed: one host, several that serve one model, replicas behind a router."""
+OPTIONS: Mapping[Mode, tuple[str, str]] = {
+    "one": ("one host", ""),
+    "nodes": ("several hosts", "--nodes=2"),
+    "fleet": ("a fleet", "--fleet=3"),
+}
+"""Each in words, and as it is asked for."""
 
 
 class Rehearsed(Protocol):
@@ -46,12 +56,16 @@ class Fault(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    where: Literal["engine", "hub", "host", "nodes"]
+    where: Literal["engine", "hub", "host", "nodes", "fleet"]
     exit: int
     """The exit code of `deploy` that it leads to."""
     title: str
     ready_seconds: tuple[float, float] | None = None
     """How long a launch may take, at the default pace and at the fast one, instead of the playbook's time."""
+
+    @property
+    def mode(self) -> Mode:
+        return self.where if self.where == "nodes" or self.where == "fleet" else "one"
 
 
 @functools.cache
@@ -62,9 +76,24 @@ def load() -> Mapping[str, Fault]:
     return {name: Fault.model_validate(value) for name, value in YAML(typ="safe").load(PATH).items()}
 
 
-def of_nodes() -> tuple[str, ...]:
-    """Those that several hosts are needed for."""
-    return tuple(name for name, fault in load().items() if fault.where == "nodes")
+def of(mode: Mode) -> tuple[str, ...]:
+    """Those that go with what is rehearsed."""
+    return tuple(name for name, fault in load().items() if fault.mode == mode)
+
+
+def require(name: str, mode: Mode, playbook: str) -> None:
+    """Raise UsageError("unknown_fault") for one that does not go with what is rehearsed."""
+    if name in (known := of(mode)):
+        return
+    if name in load():
+        words, options = OPTIONS[load()[name].mode]
+        hint = {"playbook": playbook, "fault": name}
+        message = f"{name} is a fault of {words}"
+    else:
+        words, options = OPTIONS[mode]
+        hint = {}
+        message = f"there is no fault {name!r} of {words}; known: {', '.join(known)}"
+    raise UsageError("unknown_fault", message, **hint, **({"options": options} if options else {}))
 
 
 def arrange(box: Rehearsed, name: str) -> None:

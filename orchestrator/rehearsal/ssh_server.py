@@ -48,8 +48,6 @@ class SshServer:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=_CLIENTS)
         self.port = int(self._socket.getsockname()[1])
         self._transports: list[paramiko.Transport] = []
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._accept, daemon=True)
         self._write_files()
 
     @property
@@ -61,7 +59,7 @@ class SshServer:
         return self.folder / "known_hosts"
 
     def __enter__(self) -> SshServer:
-        self._thread.start()
+        self._begin()
         return self
 
     def __exit__(
@@ -80,6 +78,16 @@ class SshServer:
             transport.close()
         for transport in self._transports:
             transport.join(1.0)
+
+    def reopen(self) -> None:
+        """Be there again after `close`, at the same port and with the same keys."""
+        self._socket = socket.create_server(("127.0.0.1", self.port), backlog=_CLIENTS)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
 
     def _write_files(self) -> None:
         key = self.folder / "client_key"

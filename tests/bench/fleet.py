@@ -13,8 +13,8 @@ import json
 
 from ground import Site, line, load, site
 
+from orchestrator.rehearsal.clients import LoadClients
 from tests import routers
-from tests.streaming import Clients
 
 
 def spread(here: Site, replicas: int, *, real: bool) -> int:
@@ -41,7 +41,7 @@ def main() -> None:
         load()
         try:
             up = here.run("fleet", "up", f"--replicas={options.replicas}", "--yes")
-            with Clients(port) as clients:
+            with LoadClients(port, "tiny") as clients:
                 clients.until(10)
                 changed = here.run("fleet", "restart", "--set=context=192")
                 clients.until(10)

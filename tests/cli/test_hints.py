@@ -83,7 +83,7 @@ def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, 
         program, first = form.split()[:2]
         assert program == "deploy"
         assert first in COMMANDS or first in ("{asked}", "{verb}", "--help"), form
-        assert names(form) <= {"asked", "verb", "playbook", "fault", "argument"}
+        assert names(form) <= {"asked", "verb", "playbook", "fault", "options", "argument"}
 
 
 def test_the_verbs_of_a_deployment() -> None:

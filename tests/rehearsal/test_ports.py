@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from orchestrator.rehearsal.ports import reserve
+from orchestrator.rehearsal.ports import reserve, row
 
 IP_LOCAL_PORT_RANGE = 51
 """Narrows for one socket what the kernel may choose; from Linux 6.3 on."""
@@ -52,3 +52,10 @@ def test_nobody_answers_before_its_server_takes_it() -> None:
             socket.create_connection(kept.getsockname()).close()
         with http.server.HTTPServer(kept.getsockname(), http.server.BaseHTTPRequestHandler):
             socket.create_connection(kept.getsockname()).close()
+
+
+def test_those_of_a_row_follow_each_other_and_all_of_them_are_kept() -> None:
+    with row(3) as first:
+        for port in range(first, first + 3):
+            with pytest.raises(OSError), socket.socket() as other:
+                other.bind(("127.0.0.1", port))

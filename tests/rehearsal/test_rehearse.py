@@ -184,7 +184,7 @@ SLOW = ("gpu-taken", "oom-killed", "first-request")
     [
         pytest.param(name, marks=pytest.mark.thorough if name in SLOW else ())
         for name, fault in faults.load().items()
-        if fault.exit and fault.where != "nodes"
+        if fault.exit and fault.mode == "one"
     ],
 )
 def test_every_fault_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
@@ -229,26 +229,77 @@ def test_a_context_that_does_not_fit_shrinks(rehearse: Rehearse) -> None:
     assert result["text"].splitlines()[1] == "  context 46112 (asked 131072)"
 
 
-def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["rehearse", "kimi-k2.5", "--fault", "list"]) == 0
-    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(faults.load())
+@pytest.mark.parametrize(
+    ("options", "mode"), [([], "one"), (["--nodes", "2"], "nodes"), (["--fleet", "3"], "fleet")]
+)
+def test_the_faults_of_what_is_rehearsed_are_listed(
+    options: list[str], mode: faults.Mode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(["rehearse", "--fault", "list", *options]) == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert [line.split()[0] for line in lines if line[0] != " "] == list(faults.of(mode))
+    assert max(map(len, lines)) <= 80
+    assert told.err.count("--fault list") == 2
 
 
 @pytest.mark.parametrize(
-    "options",
-    [["--fault", "nonsense"], ["--fault", "rank-dies"], ["--nodes", "2", "--fault", "shm-full"]],
-    ids=["nobody's", "of several hosts", "of one host"],
+    ("options", "onward"),
+    [
+        (["--fault", "nonsense"], "deploy rehearse --fault list"),
+        (["--nodes", "2", "--fault", "nonsense"], "deploy rehearse --nodes=2 --fault list"),
+        (["--fault", "rank-dies"], "deploy rehearse kimi-k2.5 --nodes=2 --fault rank-dies"),
+        (["--nodes", "2", "--fault", "bad-change"], "deploy rehearse kimi-k2.5 --fleet=3 --fault bad-change"),
+        (["--fleet", "3", "--fault", "shm-full"], "deploy rehearse kimi-k2.5 --fault shm-full"),
+    ],
 )
-def test_an_unknown_fault_is_a_wrong_command(rehearse: Rehearse, options: list[str]) -> None:
+def test_a_fault_of_another_rehearsal_is_a_wrong_command(
+    rehearse: Rehearse, options: list[str], onward: str
+) -> None:
     done = rehearse(*options)
-    assert (done.code, done.error["code"]) == (2, "unknown_fault")
+    assert (done.code, done.error["code"], done.error["next"]) == (2, "unknown_fault", onward)
+
+
+def test_two_rehearsals_are_not_one(rehearse: Rehearse) -> None:
+    assert rehearse("--nodes", "2", "--fleet", "2").error["code"] == "invalid_option"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", faults.of("fleet"))
+def test_every_fault_of_a_fleet_ends_as_it_should(rehearse: Rehearse, name: str) -> None:
+    done = rehearse("--fleet", "3", "--fault", name)
+    assert done.code == faults.load()[name].exit, done.events[-3:]
+    assert faults.load()[name].title in " ".join(done.events[0]["text"].split())
+    # what healed the first is in force on the others before they fail
+    findings = [(event["instance"], event["patch"]) for event in done.of("finding")]
+    assert findings[0] == ("kimi-k2.5-1", "fp8-kv-mla")
+    assert ("kimi-k2.5-2", "fp8-kv-mla") not in findings
+    states = [event for event in done.of("note") if "replicas" in event]
+    launches = {each["name"]: each["launch"] for each in states[-1]["replicas"]}
+    lost = [event["lost"] for event in done.of("note") if "lost" in event]
+    if name == "broken-card":
+        ends = [each["state"].partition(",")[0] for each in states[-1]["replicas"]]
+        assert ends == ["healthy", "dead", "healthy"]
+        assert "--name kimi-k2.5-2" in done.of("error")[0]["left"]["stop"]
+        assert done.error["message"].endswith("A GPU failed. What a person can do is told with the finding")
+        return
+    assert states[-1]["state"] == "healthy"
+    if name == "bad-change":
+        assert launches == {"kimi-k2.5-1": 4, "kimi-k2.5-2": 1, "kimi-k2.5-3": 1}
+        assert lost == [[]]
+        return
+    # the one that died has been started anew, and no other
+    assert launches == {"kimi-k2.5-1": 2, "kimi-k2.5-2": 2, "kimi-k2.5-3": 1}
+    assert states[0]["state"] == "degraded"
+    assert all("cut off" in reason for reason in lost[0]), lost
+    assert len(lost[0]) <= 3  # the streams that there are
 
 
 @pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=() if name == "other-version" else pytest.mark.thorough)
-        for name in faults.of_nodes()
+        for name in faults.of("nodes")
     ],
 )
 def test_every_fault_of_several_hosts_ends_as_it_should(rehearse: Rehearse, name: str) -> None:

@@ -59,3 +59,13 @@ def test_a_host_knows_its_place(argv: list[str], place: tuple[object, ...]) -> N
     told = settings.StandInSettings(settings.arguments(["serve", "/m", *argv]), {}, "auto", "")
     assert (told.nodes, told.node, told.own, told.meeting_port) == place
     assert told.model == "/m"
+
+
+@pytest.mark.parametrize(("visible", "cards"), [("", [0, 1]), ("4,6", [4, 6])], ids=["all", "some"])
+def test_its_ranks_are_on_the_cards_that_it_may_use(
+    visible: str, cards: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    folder = CASES / next(folder for folder in FOLDERS if folder.name != REFUSED)
+    told = settings.read(["serve", str(folder), "--tensor-parallel-size", "2"])
+    assert [told.card(rank) for rank in told.own] == cards

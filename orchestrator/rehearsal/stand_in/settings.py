@@ -39,6 +39,8 @@ class StandInSettings:
     config: Mapping[str, Any]
     kv_dtype: str
     fault: str
+    visible: tuple[int, ...] = ()
+    """The numbers of the host's cards that it may use, in its own order; all of them where none is named."""
 
     @property
     def model(self) -> str:
@@ -94,6 +96,11 @@ class StandInSettings:
             return range(self.ranks)
         each = self.ranks // self.nodes
         return range(self.node * each, (self.node + 1) * each)
+
+    def card(self, rank: int) -> int:
+        """The number that the host gives to the card of a rank."""
+        local = rank - self.own.start
+        return self.visible[local] if self.visible else local
 
     @property
     def head(self) -> str:
@@ -171,7 +178,9 @@ def read(argv: Sequence[str]) -> StandInSettings:
     config = json.loads((model / "config.json").read_text())
     flag = str(given.get("kv_cache_dtype", "auto"))
     kv_dtype = flag if flag != "auto" else declared_kv_dtype(model, config)
-    return StandInSettings(given, config, kv_dtype, os.environ.get("STAND_IN_FAULT", ""))
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    visible = tuple(int(card) for card in named if card.isdecimal())
+    return StandInSettings(given, config, kv_dtype, os.environ.get("STAND_IN_FAULT", ""), visible)
 
 
 def declared_kv_dtype(model: Path, config: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ FREE_MEMORY = (
     "ValueError: Free memory on device cuda:{rank} (11.9/94.97 GiB) on startup is less than desired GPU memory "
     "utilization (0.9, 85.47 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
 )
+ECC = "torch.AcceleratorError: CUDA error: uncorrectable ECC error encountered"
 NCCL_ERROR = "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)"
 SYMM_MEM = "SymmMemCommunicator: Device capability 12.0 not supported, communicator is not available."
 ALL_REDUCE = (
@@ -65,6 +66,7 @@ class Worker:
         self._go = go
         self._report = report
         self._local = rank - settings.own.start
+        self._card = settings.card(rank)
         self._name = settings.title(rank)
         self._peers = Peers(settings)
         self._held: list[mmap.mmap] = []
@@ -148,6 +150,8 @@ class Worker:
         fault, rank = self._settings.fault, self._rank
         if fault in ("unknown", "rank-dies"):
             self._fail(frames.NOBODY_KNOWS, f"LedgerTornError: page {rank} of the ledger is torn")
+        if fault == "broken-card" and self._card == 0:
+            self._fail(frames.DEVICE, ECC)
         if fault == "gpu-taken":
             self._let_the_other_in()
             self._fail(frames.FREE_MEMORY, FREE_MEMORY.format(rank=rank))
@@ -166,7 +170,7 @@ class Worker:
         folder = os.environ.get("STAND_IN_CARDS")
         if folder:
             with contextlib.suppress(FileNotFoundError):
-                (Path(folder) / f"other-{self._local}").rename(Path(folder) / f"{self._local}-other")
+                (Path(folder) / f"other-{self._card}").rename(Path(folder) / f"{self._card}-other")
 
     def _fail(self, way: list[PrintedFrame], error: str) -> None:
         """Print the traceback and end, or hang in the ending."""
@@ -273,7 +277,7 @@ class Worker:
         """Note on the stand-in card of this rank who holds how much of it."""
         folder = os.environ.get("STAND_IN_CARDS")
         if folder:
-            note = Path(folder) / f"{self._local}.part"
+            note = Path(folder) / f"{self._card}.part"
             note.write_text(f"{os.getpid()} {round(gib * 1024)} VLLM::{self._name}\n")
             note.replace(note.with_suffix(""))
 
