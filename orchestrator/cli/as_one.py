@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from orchestrator.playbook.playbook import Playbook
     from orchestrator.programs.addresses import Addresses
 
-    MakeJob = Callable[[Host, Playbook, Sequence[Choice]], Job]
+    MakeJob = Callable[[Host, Playbook, Sequence[Choice], Sequence[str]], Job]
+    """Of a host, its part of the playbook, what was chosen for that, and the names of all hosts by their ranks."""
 
 ADDRESSES_SECONDS = 30.0
 
@@ -46,17 +47,21 @@ def deployment_on(
     launches: bool,
     as_far_as_reached: bool = False,
 ) -> Deployment:
-    """The playbook on all of these hosts together, the first of them its head; they are closed with `stack`.
+    """The playbook on all of these hosts together; they are closed with `stack`. The first of them is its head, unless the record of
+    a launch there says otherwise: one that a person has stopped counts for what is only looked at.
 
     `launches`: one may be started, so that it has to be known where they meet. `as_far_as_reached`: some of them are enough.
     Raises UsageError("host_twice") where two names lead to the same machine.
     """
+    from orchestrator.group import on_record
     from orchestrator.group.group import Absent, Group, GroupHost
+    from orchestrator.group.meeting import otherwise
     from orchestrator.group.spread import nodes, ranks, spread
     from orchestrator.loop.deployment import Deployment
     from orchestrator.loop.side_by_side import side_by_side
     from orchestrator.programs.addresses import ListAddresses
     from orchestrator.programs.ask import ask
+    from orchestrator.survey.membership import of_note
 
     whole, choices = spread(playbook, len(names))
 
@@ -77,12 +82,23 @@ def deployment_on(
         raise errors[names[0]]
     listed = {name: addresses for name, (_, addresses) in there.items()}
     _require_apart(listed)
-    places = nodes(whole, listed) if launches else ranks(whole, names)
-    hosts = (
-        GroupHost(places[name].role, job(host, whole.as_node(places[name]), choices))
-        for name, (host, _) in there.items()
+    records = {
+        name: None if each.stopped and launches else of_note(each.group) for name, each in listed.items()
+    }
+    recorded = on_record.places(names, records)
+    order, known = (recorded.names, recorded.known) if recorded else (names, listed)
+    kept = on_record.addresses(records) if recorded else {}
+    by_rank = {name: listed[name] for name in order if name in listed}
+    places = nodes(whole, by_rank, kept) if launches else ranks(whole, order)
+    hosts = [
+        GroupHost(places[name].role, job(there[name][0], whole.as_node(places[name]), choices, order))
+        for name in by_rank
+    ]
+    if launches and (words := otherwise(by_rank, kept)):
+        hosts[0].job.report.of_all.emit("note", words)
+    absent = (
+        Absent(name, places[name].role if name in known else "", error) for name, error in errors.items()
     )
-    absent = (Absent(name, places[name].role, error) for name, error in errors.items())
     return Deployment(Group(whole.instance, tuple(hosts), tuple(absent)))
 
 

@@ -271,7 +271,6 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
 
     names = command.options.hosts
     asked = again(command.options, *names)
-    group = tuple(map(redact, names))
     instance = command.playbook.instance
     reports = {name: Report(command.shown, name, instance) for name in names}
     with ExitStack() as stack:
@@ -279,8 +278,10 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
             names,
             lambda name: _opened(command, name, reports[name]),
             command.playbook,
-            lambda host, playbook, spread: replace(
-                _job(command, host, playbook, reports[host.name], asked), spread=tuple(spread), group=group
+            lambda host, playbook, spread, by_rank: replace(
+                _job(command, host, playbook, reports[host.name], asked),
+                spread=tuple(spread),
+                group=tuple(map(redact, by_rank)),
             ),
             stack,
             launches=command.given.limits is not None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Interface, IPv4Network
+from types import MappingProxyType
 
 from orchestrator.base.errors import PreflightRefused
 from orchestrator.programs.addresses import Address, Addresses
@@ -15,8 +16,11 @@ _SLOWEST = 1
 _LOOPBACK = Address(interface="lo", address="127.0.0.1", prefix=8, mbit=None)
 
 
-def meeting(hosts: Mapping[str, Addresses]) -> dict[str, Address]:
-    """The address of each host, by its name, on the fastest network that all of them are in.
+def meeting(
+    hosts: Mapping[str, Addresses], kept: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Address]:
+    """The address of each host, by its name, on the fastest network that all of them are in, or on that of the addresses which are
+    `kept` as long as each host has its own: a launch is not left for a network that came up beside it.
 
     A network in which two machines have the same address is one inside each of them, as container engines make them. Names of one
     machine meet inside it: whatever other networks it has may come and go.
@@ -28,7 +32,25 @@ def meeting(hosts: Mapping[str, Addresses]) -> dict[str, Address]:
     if not common:
         look = f"ip -br address  # on {next(iter(hosts))}"
         raise PreflightRefused("no_common_network", _apart(hosts), next_command=look)
-    return dict(zip(hosts, max(common, key=_speed), strict=True))
+    still = [
+        own for own in common if kept and [each.address for each in own] == [kept.get(name) for name in hosts]
+    ]
+    return dict(zip(hosts, max(still or common, key=_speed), strict=True))
+
+
+def otherwise(hosts: Mapping[str, Addresses], kept: Mapping[str, str]) -> str:
+    """What is to be said of the network of a launch that is on record: that it is gone, or that there is a faster one by now;
+    "" where there is nothing to say."""
+    there, best = meeting(hosts, kept), meeting(hosts)
+    if not kept or there == dict.fromkeys(hosts, _LOOPBACK):
+        return ""
+    if any(there[name].address != kept[name] for name in hosts):
+        before = ", ".join(f"{kept[name]} on {name}" for name in hosts)
+        return f"the hosts meet no longer where the last launch had them ({before}), but in {_network(next(iter(there.values())))}"
+    if _speed(best.values()) > _speed(there.values()):
+        faster, now = (_network(next(iter(each.values()))) for each in (best, there))
+        return f"the hosts go on to meet in {now}, as the last launch has it; {faster} is faster, and taken after a stop"
+    return ""
 
 
 def _networks(hosts: Mapping[str, Addresses]) -> Iterable[IPv4Network]:

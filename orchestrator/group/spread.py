@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from orchestrator.base.errors import UsageError
 from orchestrator.engines.node import MEETING_PORT, Node, patience
@@ -67,9 +68,11 @@ def unplanned(hosts: Mapping[str, Addresses]) -> dict[str, Node]:
     }
 
 
-def nodes(playbook: Playbook, hosts: Mapping[str, Addresses]) -> dict[str, Node]:
-    """Each host's part, by its name; the first one named is the head. Raises what `meeting` does."""
-    places = meeting(hosts)
+def nodes(
+    playbook: Playbook, hosts: Mapping[str, Addresses], kept: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Node]:
+    """Each host's part, by its name; the first one named is the head. `kept` and what it raises are those of `meeting`."""
+    places = meeting(hosts, kept)
     head = next(iter(places.values())).address
     asked = str(playbook.arguments.get(playbook.kind.meeting or "", ""))
     port = int(asked) if asked.isdecimal() else MEETING_PORT

@@ -79,7 +79,7 @@ class Server:
         playbook, hosts = self._job.playbook, self._job.group
         if playbook.node is None or not hosts:
             return None
-        return Membership(hosts, playbook.node.rank, playbook.serves).as_json()
+        return Membership(hosts, playbook.node.rank, playbook.serves, playbook.node.address).as_json()
 
     def complete(self, place: Endpoint, *, seconds: float = SMOKE_SECONDS) -> Completion:
         """One real completion from there in so many seconds."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from orchestrator.programs.request import Request, Value
 
 
@@ -19,6 +21,10 @@ class Addresses(Value):
     place: tuple[str, str, str]
     """Machine, boot and the deployment's state folder: the same by whatever name it is reached."""
     addresses: tuple[Address, ...]
+    group: Any = None
+    """What the record of the last launch says of its group (`survey.membership`); None for one that served alone."""
+    stopped: bool = False
+    """Whether a person has stopped that launch."""
 
 
 class ListAddresses(Request[Addresses]):

@@ -49,7 +49,7 @@ def _state(host: Told) -> str:
 
 def _amiss(host: Told, together: Sequence[str]) -> str:
     """What is not as it should be on a host; "" where all is well."""
-    state, where = _state(host), f"{host['role']} on {host['host']}"
+    state, where = _state(host), f"{host['role']} on {host['host']}" if host["role"] else str(host["host"])
     if state in _UP or state == "starting":
         return "" if _members([host]) == together else f"{where} runs a launch of its own"
     ended = (

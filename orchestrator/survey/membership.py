@@ -15,12 +15,13 @@ _MOST = 1024
 class Membership:
     """A host's part in a launch over several: their names as they were typed, the head's first, and which of them it is.
 
-    `serves` tells whether requests are answered there.
+    `serves` tells whether requests are answered there, `address` by which one the others meet it ("" in older records).
     """
 
     hosts: tuple[str, ...]
     rank: int
     serves: bool
+    address: str = ""
 
     @property
     def role(self) -> str:
@@ -33,17 +34,24 @@ class Membership:
 
 def membership(command: Mapping[str, Any] | None) -> Membership | None:
     """What the record of a launch says of it; None for a launch on one host, and for a record that nobody here wrote."""
-    group = ((command or {}).get("note") or {}).get("group")
+    return of_note(((command or {}).get("note") or {}).get("group"))
+
+
+def of_note(group: Any) -> Membership | None:
+    """What a record says of the group of its launch, where somebody here wrote it."""
     if not isinstance(group, Mapping):
         return None
     hosts, rank, serves = (group.get(key) for key in ("hosts", "rank", "serves"))
+    address = group.get("address", "")
     if not isinstance(hosts, list) or not all(isinstance(host, str) and host for host in hosts):
         return None
     if not 1 < len(hosts) <= _MOST or any(len(host) > _LONGEST for host in hosts):
         return None
     if type(rank) is not int or not 0 <= rank < len(hosts) or type(serves) is not bool:
         return None
-    return Membership(tuple(hosts), rank, serves)
+    if not isinstance(address, str) or len(address) > _LONGEST:
+        return None
+    return Membership(tuple(hosts), rank, serves, address)
 
 
 def part(memberships: Iterable[Membership | None], names: Collection[str]) -> Membership | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.base.errors import PreflightRefused
-from orchestrator.group.meeting import meeting
+from orchestrator.group.meeting import meeting, otherwise
 from orchestrator.programs.addresses import Address, Addresses
 
 
@@ -57,3 +57,27 @@ def test_hosts_that_are_apart_are_told_with_their_addresses() -> None:
     assert refused.value.code == "no_common_network"
     with pytest.raises(PreflightRefused, match="b has none"):
         meeting({**hosts, "b": host("two")})
+
+
+SLOW = [("eth0", "10.0.0.1/24", 1000)], [("eth0", "10.0.0.2/24", 1000)]
+FAST = [("ib0", "10.9.0.1/24", 200_000)], [("ib0", "10.9.0.2/24", 200_000)]
+KEPT = {"a": "10.0.0.1", "b": "10.0.0.2"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept", "taken", "words"),
+    [
+        ([*SLOW[0], *FAST[0]], [*SLOW[1], *FAST[1]], {}, "10.9.0.1", ""),
+        (SLOW[0], SLOW[1], KEPT, "10.0.0.1", ""),
+        ([*SLOW[0], *FAST[0]], [*SLOW[1], *FAST[1]], KEPT, "10.0.0.1", "10.9.0.0/24 is faster, and taken after a stop"),
+        (FAST[0], [*SLOW[1], *FAST[1]], KEPT, "10.9.0.1", "no longer where the last launch had them (10.0.0.1 on a, 10.0.0.2 on b)"),
+    ],
+    ids=["no launch is there", "as it was", "a faster one came up", "it is gone"],
+)  # fmt: skip
+def test_a_launch_is_not_left_for_a_network_that_came_up_beside_it(
+    first: list, second: list, kept: dict[str, str], taken: str, words: str
+) -> None:
+    hosts = {"a": host("one", *first), "b": host("two", *second)}
+    assert meeting(hosts, kept)["a"].address == taken
+    assert words in otherwise(hosts, kept)
+    assert bool(words) == bool(otherwise(hosts, kept))

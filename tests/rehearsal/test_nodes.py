@@ -47,6 +47,13 @@ class Two:
         ]
         return self._run([verb, head.playbook.name, *reach, *SMALL, "--json", *options], code)
 
+    def the_other_way_round(self, verb: str) -> list[dict[str, Any]]:
+        """The same with the hosts named in another order."""
+        words = self.boxes.command(verb, *SMALL, "--json")[3:]
+        first, second = (number for number, word in enumerate(words) if word.startswith("rehearsal-"))
+        words[first], words[second] = words[second], words[first]
+        return self._run(words, 0)
+
     def _run(self, words: list[str], code: int) -> list[dict[str, Any]]:
         self._capsys.readouterr()
         ended = main.run(words)
@@ -100,6 +107,10 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
         (*_, refused) = two.alone(1, verb, code=2)
         assert refused["error"]["code"] == "part_of_group"
         assert refused["error"]["next"].endswith("--host rehearsal-1 --host rehearsal-2 --as-one")
+    for verb in ("status", "plan"):
+        (told,) = two.the_other_way_round(verb)
+        roles = [(host["host"], host["role"]) for host in told["hosts"]]
+        assert roles == [("rehearsal-1", "head"), ("rehearsal-2", "worker 1")]
     (told,) = two.alone(1, "status")
     assert (told["state"], told["group"]["hosts"]) == ("computing", ["rehearsal-1", "rehearsal-2"])
     last = two.deploy("logs", "-n", "1")

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.survey.membership import Membership, membership, part
 
-HEAD, WORKER = Membership(("a", "b"), 0, True), Membership(("a", "b"), 1, False)
+HEAD, WORKER = Membership(("a", "b"), 0, True, "10.0.0.1"), Membership(("a", "b"), 1, False)
 
 
 @pytest.mark.parametrize("own", [HEAD, WORKER])
@@ -28,6 +28,7 @@ def test_what_is_written_is_read(own: Membership) -> None:
         {"hosts": ["a", "b"], "rank": 2, "serves": True},
         {"hosts": ["a", "b"], "rank": True, "serves": True},
         {"hosts": ["a", "b"], "rank": 0},
+        {"hosts": ["a", "b"], "rank": 0, "serves": True, "address": 7},
     ],
 )
 def test_nothing_else_is_believed(group: Any) -> None:
