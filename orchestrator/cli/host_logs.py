@@ -145,4 +145,5 @@ def _say_json(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: Jo
     ]
     cause = logs[joint.cause]
     whole = {**each[joint.cause], "verdict": joint.verdict, "host": cause.host, "file": cause.file}
-    click.echo(json_line({**whole, "apart": joint.apart, "untold": joint.untold, "hosts": hosts}))
+    shown = {"apart": joint.apart, "untold": joint.untold, "unsaid": joint.unsaid}
+    click.echo(json_line({**whole, **shown, "hosts": hosts}))

@@ -42,11 +42,13 @@ class _Weight(IntEnum):
     DIED = 1
     STOPPED = 2
     """It served, and was told to stop: a cause only where others fell with it."""
-    LEFT = 3
-    UNANSWERED = 4
-    LOST = 5
-    WRAPPED = 6
-    NOTHING = 7
+    UNBORN = 3
+    """One that it had started failed, and said nothing itself: killed, or crashed."""
+    LEFT = 4
+    UNANSWERED = 5
+    LOST = 6
+    WRAPPED = 7
+    NOTHING = 8
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,15 @@ class Account:
 class JointDiagnosis:
     """What the logs of a launch come to together: which of them tells it, and what each has to do with that. `apart`: their
     ranks do not reach each other, each waits for the others where they meet. `untold`: what failed is another host's, and no log
-    tells it; the one that is named only says that another one is gone."""
+    tells it; the one that is named only says that another one is gone. `unsaid`: a process of the host that is named ended
+    without a word."""
 
     verdict: Verdict
     cause: int
     parts: tuple[Part, ...]
     apart: bool = False
     untold: bool = False
+    unsaid: bool = False
 
 
 def judge(accounts: Sequence[Account], grammar: LogGrammar) -> JointDiagnosis:
@@ -90,7 +94,8 @@ def judge(accounts: Sequence[Account], grammar: LogGrammar) -> JointDiagnosis:
         for number, (account, weight) in enumerate(zip(accounts, weights, strict=True))
     )
     untold = len(accounts) > 1 and weights[cause] in (_Weight.UNANSWERED, _Weight.LOST, _Weight.WRAPPED)
-    return JointDiagnosis(verdict, cause, parts, apart, untold and not apart)
+    unsaid = len(accounts) > 1 and weights[cause] == _Weight.UNBORN
+    return JointDiagnosis(verdict, cause, parts, apart, untold and not apart, unsaid)
 
 
 def _weights(accounts: Sequence[Account], grammar: LogGrammar) -> list[_Weight]:
@@ -113,6 +118,8 @@ def _weight(account: Account, grammar: LogGrammar) -> _Weight:
         return _Weight.LEFT
     if _UNANSWERED.search(root.text) or grammar.failures.unanswered.search(root.text):
         return _Weight.UNANSWERED
+    if root.role == "cascade" and grammar.failures.unborn.search(root.text):
+        return _Weight.UNBORN
     if root.role == "cascade" or root.missing:
         return _Weight.WRAPPED
     return _Weight.LOST if root.role == "teardown" else _Weight.WHY
@@ -166,7 +173,7 @@ def _part(account: Account, weight: _Weight, cause: Account, most: _Weight) -> P
         return "same"
     if weight == _Weight.WHY:
         return "other"
-    return "ended" if weight <= _Weight.LEFT else "follows"
+    return "ended" if weight in (_Weight.DIED, _Weight.STOPPED, _Weight.LEFT) else "follows"
 
 
 def _same(own: Diagnosis, other: Diagnosis) -> bool:

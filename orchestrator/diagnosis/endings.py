@@ -75,6 +75,11 @@ def is_a_launchers(line: Line, launch: LaunchLog) -> bool:
     return named is not None and launch.grammar.kind in named["who"].lower()
 
 
+def is_left_behind(text: str) -> bool:
+    """Whether it is what a program leaves behind that ended somehow, such as a tracker of resources: it says nothing of why."""
+    return _LEFT.search(text) is not None
+
+
 def _behind_life(launch: LaunchLog) -> list[Line]:
     """The last lines, from the one on behind which nothing shows that the launch goes on."""
     behind: list[Line] = []

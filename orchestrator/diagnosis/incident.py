@@ -175,8 +175,14 @@ def incident_of(
         kind, role, line.process, line.pid, line.level, title, tuple(chain), line.number, last or line.number, lines,
         of_engine=_says_of_itself(line, grammar.processes),
         fatal=_is_fatal(kind, role, line.level, title, chain[-1], grammar.failures),
-        died_only=kind == "cut" or (kind == "crash" and died_only(chain[0].text, grammar.failures)),
+        died_only=_died_only(kind, chain[-1].text, grammar.failures),
     )  # fmt: skip
+
+
+def _died_only(kind: IncidentKind, text: str, failures: Failures) -> bool:
+    if kind == "exception":  # no shell's word, whatever its name is
+        return failures.deaths.search(text) is not None
+    return kind == "cut" or (kind == "crash" and died_only(text, failures))
 
 
 def _says_of_itself(line: Line, processes: ProcessNames) -> bool:

@@ -157,7 +157,8 @@ class Failures:
     exception's message above them; `fatal_titles` those after which the process does not go on. `asides`: raw output with
     which no exception's message goes on. `programs`: words of which one is in every refusal of its command line.
     `crashes` end a launch without an exception, `deaths` only say that a process is gone; one of `crash_hints` is in each.
-    `unanswered` only say that another process, maybe of another host, did not answer in time.
+    `unanswered` only say that another process, maybe of another host, did not answer in time. `unborn` are those wrappers by which
+    a process says that one which it had started on its own host failed before it was ready.
     `words` are what nobody else says, also where no line has a header: an option of its own, a package.
     `quotation` (group `text`) finds in a wrapper the words of whom it wraps. `doings`: what the engine does where in its
     own code. `appended` begins what stands below some exceptions' text whatever the reason is.
@@ -173,6 +174,7 @@ class Failures:
     crash_hints: tuple[str, ...] = ()
     quotation: re.Pattern[str] | None = None
     unanswered: re.Pattern[str] = re.compile(r"(?!)")
+    unborn: re.Pattern[str] = re.compile(r"(?!)")
     words: re.Pattern[str] | None = None
     doings: tuple[Doing, ...] = ()
     appended: re.Pattern[str] = re.compile(r"(?!)")

@@ -21,6 +21,7 @@ from orchestrator.launch.other_hosts import ALONE, OtherHosts
 from orchestrator.launch.packed import packed
 from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
+from orchestrator.launch.unsaid import ended_without_a_word
 from orchestrator.launch.watch import Seen, Watch
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import api_key, health_path
@@ -316,11 +317,12 @@ class Attempt:
 
     def _judged(self, seen: Seen, diagnosis: Diagnosis) -> Judged:
         """The diagnosis with what the host knows, where the log does not settle it."""
-        if seen.state != "exited" or not open_to_doubt(diagnosis):
+        if seen.state not in ("exited", "lingering") or not open_to_doubt(diagnosis):
             return Judged(diagnosis)
         end = ask(self._job.host, Ended(instance=self._job.name, launch=self._under_way.launch))
         ours = named(self._watch.log_lines(), self._grammar.processes)
-        return judge(diagnosis, end, ours, self._job.wishes.patches)
+        silent = ended_without_a_word(diagnosis, ours, self._grammar)
+        return judge(diagnosis, end, ours, self._job.wishes.patches, silent=silent)
 
     def _healthy(self) -> None:
         """Put on record, once, that a completion came out of it."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from orchestrator.diagnosis.endings import is_left_behind
 from orchestrator.diagnosis.verdict import Diagnosis, Finding, Remedy, RootCause
 from orchestrator.engines.log_grammar import ProcessNames
 from orchestrator.patches.literals import search
@@ -58,12 +59,22 @@ def of_its_own(exit_code: int | None) -> bool:
 
 
 def open_to_doubt(diagnosis: Diagnosis) -> bool:
-    """Whether the log alone does not settle the cause, so that it is worth asking the host."""
-    return diagnosis.finding is None or diagnosis.finding.confidence == "likely"
+    """Whether the log alone does not settle the cause, so that it is worth asking the host: what a rank says of a peer that is
+    gone may be all that is said of one that the kernel killed here."""
+    finding = diagnosis.finding
+    return finding is None or finding.confidence == "likely" or _of_others(diagnosis)
 
 
-def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Sequence[Patch]) -> Judged:
-    """What is true of the end by log and host together; `ours` names the launch's processes by pid.
+def judge(
+    diagnosis: Diagnosis,
+    ended: End,
+    ours: Mapping[int, str],
+    patches: Sequence[Patch],
+    *,
+    silent: str | None = None,
+) -> Judged:
+    """What is true of the end by log and host together; `ours` names the launch's processes by pid, `silent` one that ended
+    without a word (`unsaid.py`).
 
     A kill is told as a fact where the kernel's log names a process of ours or the launch's own control group counts
     one more, as likely where only the machine does.
@@ -72,7 +83,7 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
         return Judged(diagnosis, "the machine was started anew since the launch began")
     diagnosis, unsaid = _by_its_record(diagnosis, ended.exit_code)
     guessed = diagnosis.finding is not None and diagnosis.finding.patch == GUESSED
-    if diagnosis.finding is not None and not guessed:
+    if diagnosis.finding is not None and not guessed and not _of_others(diagnosis):
         return Judged(diagnosis)
     kills = ended.kernel or ()
     if ended_ours := [kill for kill in kills if kill.pid in ours]:
@@ -90,26 +101,59 @@ def judge(diagnosis: Diagnosis, ended: End, ours: Mapping[int, str], patches: Se
         known = f"the kernel killed {_processes(ended.oom_kills.group)} of the launch's control group for want of memory"
         known += f": it may use {limit / GIB:.1f} GiB" if limit else ""
         return _by_the_kernel(diagnosis, known, None, patches, limited=limit is not None)
+    if ended.exit_code != KILLED and silent is not None:
+        return _by_silence(diagnosis, silent, ended, patches)
     if not guessed and ended.exit_code != KILLED:
         return Judged(diagnosis)
     how = "" if guessed and not unsaid else "ended by SIGKILL; "
-    if kills or (ended.oom_kills.machine and ended.kernel is None):
-        count = _processes(len(kills) or ended.oom_kills.machine or 0)
-        known = f"{how}likely by the kernel, which killed {count} of this machine for want of memory since it began"
-        return Judged(_likely(diagnosis, patches), known, from_outside=True)
-    if ended.kernel is not None or ended.oom_kills.machine == 0:
-        source = "the kernel's log shows" if ended.kernel is not None else "the kernel counts"
-        known = f"{how}nobody knows by whom: {source} no out-of-memory kill since it began"
+    if by_the_kernel := _likely_by_the_kernel(ended):
+        return Judged(_likely(diagnosis, patches), how + by_the_kernel, from_outside=True)
+    return Judged(diagnosis, f"{how}nobody knows by whom: {_no_trace(ended)}", from_outside=True)
+
+
+def _likely_by_the_kernel(ended: End) -> str:
+    """What the kernel killed of other launches' processes, in words; "" where it killed none."""
+    if not ended.kernel and not (ended.oom_kills.machine and ended.kernel is None):
+        return ""
+    count = _processes(len(ended.kernel or ()) or ended.oom_kills.machine or 0)
+    return f"likely by the kernel, which killed {count} of this machine for want of memory since it began"
+
+
+def _no_trace(ended: End) -> str:
+    if ended.kernel is None and ended.oom_kills.machine != 0:
+        return "the kernel's log cannot be read"
+    source = "the kernel's log shows" if ended.kernel is not None else "the kernel counts"
+    return f"{source} no out-of-memory kill since it began"
+
+
+def _by_silence(diagnosis: Diagnosis, silent: str, ended: End, patches: Sequence[Patch]) -> Judged:
+    """A process ended without a word, in the log or of the kernel's: nothing but SIGKILL ends one so, as far as anybody looked.
+
+    Where the kernel's log cannot be read it may have crashed as well, and would again.
+    """
+    if by_the_kernel := _likely_by_the_kernel(ended):
+        known = f"{silent} ended without a word: {by_the_kernel}"
+        killed = _with_finding(diagnosis, patches, "likely", OUT_OF_MEMORY)
     else:
-        known = f"{how}nobody knows by whom: the kernel's log cannot be read"
-    return Judged(diagnosis, known, from_outside=True)
+        killed = _with_finding(diagnosis, patches, "likely", GUESSED)
+        how = "killed" if ended.kernel is not None else "killed, or crashed"
+        known = f"{silent} ended without a word: {how}, nobody knows by whom; {_no_trace(ended)}"
+    judged = _with_cause(killed, known, None)
+    return replace(judged, from_outside=ended.kernel is not None)
+
+
+def _of_others(diagnosis: Diagnosis) -> bool:
+    """Whether the log only says that another process is gone."""
+    return diagnosis.root_cause is not None and diagnosis.root_cause.role == "teardown"
 
 
 def _by_its_record(diagnosis: Diagnosis, exit_code: int | None) -> tuple[Diagnosis, bool]:
-    """The diagnosis without a shell's word for what is on record, and whether there was one: a cause of the engine's own it is none,
-    and of another signal than SIGKILL it is not even true."""
+    """The diagnosis without a shell's word for what is on record, or what a program leaves behind however it ends, and whether there was
+    one: a cause of the engine's own it is none, and of another signal than SIGKILL the shell's is not even true."""
     root = diagnosis.root_cause
-    if root is None or root.text != _SHELLS_WORD or exit_code not in _FROM_OUTSIDE:
+    if root is None or exit_code not in _FROM_OUTSIDE:
+        return diagnosis, False
+    if root.text != _SHELLS_WORD and (root.exception is not None or not is_left_behind(root.text)):
         return diagnosis, False
     if exit_code == KILLED:
         return diagnosis.model_copy(update={"root_cause": None}), True

@@ -24,6 +24,10 @@ def hosts_text(hosts: Sequence[str], diagnoses: Sequence[Diagnosis], joint: Join
         return [_apart(hosts, diagnoses)]
     cause = hosts[joint.cause]
     begins = f"{cause}, by {len(hosts)} logs read together" if _failed(joint) else f"{cause} tells most"
+    if joint.untold:
+        begins += "; it only says that another host is gone, and no log tells why"
+    if joint.unsaid:
+        begins += "; the process that failed there says nothing: it was killed, or this log is not whole"
     alike: dict[str, list[str]] = defaultdict(list)
     words: dict[str, str] = {}
     for host, diagnosis, part in zip(hosts, diagnoses, joint.parts, strict=True):
@@ -32,10 +36,7 @@ def hosts_text(hosts: Sequence[str], diagnoses: Sequence[Diagnosis], joint: Join
             key = _VARYING.sub("#", sentence)
             alike[key].append(host)
             words.setdefault(key, sentence)
-    return [
-        f"{begins}; it only says that another host is gone, and no log tells why" if joint.untold else begins,
-        *(f"{', '.join(others)}: {words[key]}" for key, others in alike.items()),
-    ]
+    return [begins, *(f"{', '.join(others)}: {words[key]}" for key, others in alike.items())]
 
 
 def _failed(joint: JointDiagnosis) -> bool:

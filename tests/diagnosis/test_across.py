@@ -45,6 +45,7 @@ def test_case(name: str) -> None:
         case["parts"],
     )
     assert (joint.apart, joint.untold) == (case.get("apart", False), case.get("untold", False))
+    assert joint.unsaid == case.get("unsaid", False)
     assert (cause.finding.patch if cause.finding else None) == case.get("patch")
     assert case.get("text", "") in (cause.root_cause.text if cause.root_cause else "")
 
@@ -68,6 +69,10 @@ LOST = told("RuntimeError: Connection closed by peer", role="teardown")
 LATE = told("TimeoutError: RPC call to execute_model timed out.", "EngineCore")
 CORE = told("KeyError: 'cmpl-1'", "EngineCore")
 KNOWN = told("OSError: z", patch="port-in-use")
+UNBORN = told(
+    "Exception: WorkerProc initialization failed due to", "EngineCore", role="cascade", missing=True
+)
+WRAPPED = told("RuntimeError: Executor failed.", "EngineCore", role="cascade", missing=True)
 WAITS, MET = Meeting("10.0.0.1:29501"), Meeting("10.0.0.1:29501", met=True)
 
 
@@ -85,6 +90,9 @@ WAITS, MET = Meeting("10.0.0.1:29501"), Meeting("10.0.0.1:29501", met=True)
         (Account(LOST, 1), Account(LATE, 50), 1, ["follows", "cause"]),
         (Account(LATE, 1), Account(quiet(), gone=True), 1, ["follows", "cause"]),
         (Account(WHY, 1), Account(quiet(), gone=True), 0, ["cause", "ended"]),
+        (Account(LOST, 1), Account(UNBORN, 2), 1, ["follows", "cause"]),
+        (Account(UNBORN, 1), Account(quiet(), 2, gone=True), 1, ["follows", "cause"]),
+        (Account(LOST, 2), Account(WRAPPED, 1), 0, ["cause", "follows"]),
         (Account(WHY, 1), Account(quiet(meeting=WAITS)), 0, ["cause", "waits"]),
     ],
 )

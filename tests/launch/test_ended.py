@@ -11,6 +11,7 @@ from orchestrator.base.data_folders import shipped
 from orchestrator.diagnosis.engine import Diagnosis, diagnose
 from orchestrator.engines.vllm.log.grammar import GRAMMAR
 from orchestrator.launch.ended import LIMIT_REACHED, OUT_OF_MEMORY, judge, named, of_its_own, open_to_doubt
+from orchestrator.launch.unsaid import ended_without_a_word
 from orchestrator.patches import catalogue
 from orchestrator.patches.known import Known
 from orchestrator.programs.ended import End, Kill, Kills, Reported
@@ -136,6 +137,71 @@ def test_the_word_of_a_shell_that_held_it_is_no_cause_where_its_end_is_on_record
     assert (judged.diagnosis.root_cause is None) == (exit_code is not None)
     assert (judged.diagnosis.finding and judged.diagnosis.finding.patch) == finding
     assert judged.known == known
+
+
+PEER_GONE = (
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] WorkerProc failed to start.",
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] Traceback (most recent call last):",
+    b'(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783]   File "/x/a.py", line 1, in f',
+    b"(Worker_TP0 pid=812) ERROR 02-20 21:35:07 [multiproc_executor.py:783] RuntimeError: [/x/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:1",
+)
+RANK = {800: "APIServer", 812: "Worker_TP0"}
+
+
+@pytest.mark.parametrize(
+    ("log", "ours", "who"),
+    [
+        (WRAPPER, RANK, "Worker_TP0 (pid 812)"),
+        (WRAPPER, {800: "APIServer"}, "a process of the engine"),
+        (WRAPPER, {**RANK, 813: "Worker_TP1"}, "a process of the engine"),
+        (LEDGER, RANK, None),
+        (PEER_GONE, RANK, None),
+        (DIED, RANK, None),
+        ((), RANK, None),
+    ],
+)
+def test_who_ended_without_a_word(log: tuple[bytes, ...], ours: dict[int, str], who: str | None) -> None:
+    assert ended_without_a_word(told(*log), ours, GRAMMAR) == who
+
+
+@pytest.mark.parametrize(
+    ("ended", "finding", "words", "from_outside"),
+    [
+        (end(exit_code=1), "process-killed", "killed, nobody knows by whom; the kernel's log shows no out-of-memory kill since it began", True),
+        (end(exit_code=None, kernel=None, machine=None), "process-killed", "killed, or crashed, nobody knows by whom; the kernel's log cannot be read", False),
+        (end(exit_code=1, machine=2, kernel=None), OUT_OF_MEMORY, "likely by the kernel, which killed 2 processes of this machine for want of memory since it began", False),
+    ],
+)  # fmt: skip
+def test_who_ended_without_a_word_was_likely_killed(
+    ended: End, finding: str, words: str, from_outside: bool
+) -> None:
+    judged = judge(told(*WRAPPER), ended, RANK, PATCHES, silent="Worker_TP0 (pid 812)")
+    found, root = judged.diagnosis.finding, judged.diagnosis.root_cause
+    assert found is not None and (found.patch, found.confidence) == (finding, "likely")
+    assert (
+        root is not None
+        and root.text == judged.known == f"Worker_TP0 (pid 812) ended without a word: {words}"
+    )
+    assert judged.from_outside == from_outside
+
+
+def test_what_a_rank_says_of_a_peer_that_is_gone_does_not_hide_whom_the_kernel_killed_here() -> None:
+    lost = told(*PEER_GONE)
+    assert lost.finding is not None and lost.finding.confidence == "certain" and open_to_doubt(lost)
+    killed = judge(lost, end(exit_code=1, kernel=(OURS,)), RANK, PATCHES)
+    assert killed.diagnosis.finding is not None and killed.diagnosis.finding.patch == OUT_OF_MEMORY
+    assert judge(lost, end(exit_code=1), RANK, PATCHES).diagnosis == lost
+
+
+def test_what_a_program_leaves_behind_does_not_hide_by_what_it_was_ended() -> None:
+    left = told(
+        b"/usr/lib/multiprocessing/resource_tracker.py:254: UserWarning: resource_tracker: There appear to be 1 leaked"
+    )
+    assert left.root_cause is not None
+    judged = judge(left, end(), RANK, PATCHES)
+    assert (judged.diagnosis.root_cause, judged.from_outside) == (None, True)
+    assert judged.known.startswith("ended by SIGKILL; nobody knows by whom")
+    assert judge(left, end(exit_code=1), RANK, PATCHES).diagnosis == left
 
 
 def test_only_headers_name_processes_of_ours() -> None:

@@ -7,7 +7,7 @@ from orchestrator.diagnosis.startup import Meeting
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.engines import registry
 from orchestrator.report.hosts_text import hosts_text
-from tests.diagnosis.test_across import LOST, WAITS, WHY, quiet
+from tests.diagnosis.test_across import LOST, UNBORN, WAITS, WHY, quiet
 
 VLLM = registry.read("vllm").log
 
@@ -31,6 +31,12 @@ def test_where_no_log_tells_why_it_is_said_where_to_look() -> None:
         == "gpu-b, by 2 logs read together; it only says that another host is gone, and no log tells why"
     )
     assert second.startswith("gpu-a: ends without a word of a failure")
+
+
+def test_who_said_nothing_is_told_beside_what_its_parent_says() -> None:
+    first, second = sentences(LOST, UNBORN)
+    assert first.startswith("gpu-b, by 2 logs read together; the process that failed there says nothing")
+    assert second == "gpu-a: only follows: RuntimeError: Connection closed by peer"
 
 
 def test_of_hosts_that_do_not_reach_each_other_it_is_said_where_each_was_to_meet() -> None:
