@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -52,7 +52,8 @@ class Table:
     boot_id: str
     processes: Mapping[int, procs.Process]
     markers: Mapping[int, str]
-    outputs: Mapping[int, Collection[str]]
+    outputs: Callable[[int], Collection[str]]
+    """Asked of the few that nothing else tells of."""
     own_pid: int
 
     @property

@@ -66,8 +66,7 @@ def table() -> Table:
     processes = procs.processes()
     candidates = [pid for pid, process in processes.items() if process.alive and not process.kernel]
     markers = {pid: value for pid in candidates if (value := procs.marker(pid)) is not None}
-    outputs = {pid: procs.outputs(pid) for pid in candidates}
-    return Table(boot_id(), processes, markers, outputs, os.getpid())
+    return Table(boot_id(), processes, markers, procs.outputs, os.getpid())
 
 
 def members(launch: Launch, at: Table) -> list[procs.Process]:

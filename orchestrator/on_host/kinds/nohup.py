@@ -84,7 +84,7 @@ class Nohup:
         session = {pid for pid, process in at.living.items() if process.session == launch.pid}
         leader = at.processes.get(launch.pid)
         log = os.path.realpath(launch.log)
-        witnesses = session & ours or {pid for pid in session if log in at.outputs.get(pid, ())}
+        witnesses = session & ours or {pid for pid in session if log in at.outputs(pid)}
         vouched = leader.start_time == launch.start_time if leader else bool(witnesses)
         return session if vouched else set()
 

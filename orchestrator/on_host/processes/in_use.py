@@ -35,6 +35,13 @@ def mapped_files(text: bytes) -> set[File]:
     return files
 
 
+def _of_devices(text: bytes, devices: Collection[bytes]) -> bytes:
+    """The lines that name one of these devices: of a hundred libraries of a process hardly one lies in /dev/shm."""
+    if not any(device in text for device in devices):
+        return b""
+    return b"\n".join(line for line in text.splitlines() if any(device in line for device in devices))
+
+
 def opened_files(pid: int, names: Collection[str]) -> set[File]:
     """The files whose descriptors lead to one of these names, and the working folder.
 
@@ -67,12 +74,13 @@ def users(
     if not names:
         return using
     wanted = frozenset(names.values())
+    devices = {b" %02x:%02x " % (os.major(device), os.minor(device)) for device, _ in names}
     inodes = [b" %d " % inode for _, inode in names] if len(names) <= _FEW else None
     prefix = os.fsencode(below) + b"/" if below else None
     for pid in sorted(pids):
         text = procs.read_bytes(f"/proc/{pid}/maps")
         maps = inodes is None or any(inode in text for inode in inodes)
-        mapped = mapped_files(text) if maps else set()
+        mapped = mapped_files(_of_devices(text, devices)) if maps else set()
         for file in (mapped | opened_files(pid, wanted)) & names.keys():
             using.setdefault(file, []).append(pid)
         if prefix and b" " + prefix in text:

@@ -60,10 +60,16 @@ def parse_stat(text: str) -> Process:
 def read_bytes(path: str) -> bytes:
     """A file of /proc whole; empty where the process is gone or may not be looked into."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    try:  # a buffered file costs half as much again, for every process of the machine
+        parts = iter(lambda: os.read(descriptor, 1 << 16), b"")
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
 
 
 def read_link(path: str) -> str:
@@ -97,11 +103,10 @@ def marker(pid: int) -> str | None:
     Not enough by itself: setproctitle writes its title over the environment, so that vLLM's
     `VLLM::EngineCore` and `VLLM::Worker_TP0` show none (seen with vLLM 0.32).
     """
-    wanted = MARKER.encode() + b"="
-    for entry in read_bytes(f"/proc/{pid}/environ").split(b"\0"):
-        if entry.startswith(wanted):
-            return entry[len(wanted) :].decode(errors="replace")
-    return None
+    wanted = b"\0" + MARKER.encode() + b"="
+    # Searched, not taken apart: it is asked of every process of the machine.
+    _, equals, after = (b"\0" + read_bytes(f"/proc/{pid}/environ")).partition(wanted)
+    return after.partition(b"\0")[0].decode(errors="replace") if equals else None
 
 
 def environment(pid: int) -> dict[str, str]:

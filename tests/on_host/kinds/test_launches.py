@@ -31,6 +31,10 @@ ORPHAN = process(102, 1, 100)
 OTHER = process(300, 1, 300)
 
 
+def no_outputs(pid: int) -> set[str]:
+    return set()
+
+
 def members(
     *there: Process,
     marked: dict[int, str] | None = None,
@@ -40,7 +44,9 @@ def members(
     own: int = 999,
     record: dict[str, Any] | None = None,
 ) -> list[int]:
-    outputs = {pid: {"/state/launches/1/vllm.log"} for pid in printing}
+    def outputs(pid: int) -> set[str]:
+        return {"/state/launches/1/vllm.log"} if pid in printing else set()
+
     table = Table(boot, {one.pid: one for one in there}, marked or {}, outputs, own)
     launch = replace(LAUNCH, seen=Sightings(frozenset(seen)), record={"log": "/x/vllm.log", **(record or {})})
     return [one.pid for one in launches.members(launch, table)]
@@ -159,14 +165,14 @@ def test_whoever_asks_and_its_ancestors_are_spared() -> None:
 
 def test_a_launch_cut_off_before_its_pid_was_recorded_is_found_by_its_marker() -> None:
     cut_off = Launch(1, Path("/state/launches/1"), registry.USUAL, "mine", "boot", None, None, {})
-    table = Table("boot", {300: OTHER}, {300: "mine"}, {}, 999)
+    table = Table("boot", {300: OTHER}, {300: "mine"}, no_outputs, 999)
     assert [one.pid for one in launches.members(cut_off, table)] == [300]
 
 
 @pytest.mark.parametrize(("start", "found"), [(5000, True), (5001, False)])
 def test_supervisor(start: int, found: bool) -> None:
     one = process(100, 1, 100, start)
-    table = Table("boot", {100: one}, {}, {}, 999)
+    table = Table("boot", {100: one}, {}, no_outputs, 999)
     assert (launches.supervisor(LAUNCH, table) == one) is found
 
 
@@ -207,8 +213,8 @@ def test_a_launch_of_a_kind_that_is_not_known_is_not_passed_over(tmp_path: Path,
 def test_the_living_launch_is_chosen_before_the_latest(tmp_path: Path) -> None:
     record(tmp_path, 1, machine_id(), "old")
     record(tmp_path, 2, machine_id(), "new")
-    nobody = Table("boot", {300: OTHER}, {}, {}, 999)
-    living = Table("boot", {300: OTHER}, {300: "old"}, {}, 999)
+    nobody = Table("boot", {300: OTHER}, {}, no_outputs, 999)
+    living = Table("boot", {300: OTHER}, {300: "old"}, no_outputs, 999)
     assert [
         one.number if (one := launches.choose(tmp_path, number, at)) else None
         for number, at in [(None, nobody), (None, living), (2, living), (3, living)]

@@ -28,6 +28,20 @@ def test_mapped_files() -> None:
     assert in_use.mapped_files(b"") == set()
 
 
+def test_of_each_process_those_lines_are_read_that_name_a_device_of_what_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = {
+        (os.makedev(0, 0x1A), 77): "a",
+        (os.makedev(0xFE, 0), 9181): "b",
+        (os.makedev(0, 0x1A), 9181): "not there",
+    }
+    monkeypatch.setattr(in_use.procs, "read_bytes", lambda path: MAPS)
+    monkeypatch.setattr(in_use, "_FEW", 0)
+    assert in_use.users(files, [2**22 + 1]) == {file: [2**22 + 1] for file in list(files)[:2]}
+    assert in_use.users({(os.makedev(0, 0x1B), 77): "elsewhere"}, [2**22 + 1]) == {}
+
+
 def file_of(path: Path) -> in_use.File:
     status = path.lstat()
     return (status.st_dev, status.st_ino)
