@@ -10,7 +10,9 @@ from orchestrator.base import hub_login
 from orchestrator.base.amounts import decimal
 from orchestrator.base.errors import DeployError, Locked
 from orchestrator.base.events import StepReport
+from orchestrator.download.exchange import Supply
 from orchestrator.download.failure import Source, failure
+from orchestrator.group.ways import sources
 from orchestrator.job import Job
 from orchestrator.on_host.secrets.hub_token import HUB
 from orchestrator.playbook.playbook import Playbook
@@ -32,10 +34,17 @@ DOWNLOAD_CODES = (
 )  # fmt: skip
 
 
-def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) -> Fetched:
+def fetch(
+    job: Job,
+    survey: Survey,
+    proceed: Callable[[], None] = lambda: None,
+    *,
+    supply: Supply | None = None,
+    known: Callable[[], None] = lambda: None,
+) -> Fetched:
     """Fetch what the folder lacks; a download that is under way is joined, not started again.
 
-    Interrupting this leaves the download running, and so does `proceed` where it raises. Raises CheckpointError with the Hub's or the disk's reason,
+    `supply` is what other hosts give; `known` is called once it is known which files there are. Interrupting this leaves the download running, and so does `proceed` where it raises. Raises CheckpointError with the Hub's or the disk's reason,
     PreflightRefused where files or a folder of somebody else are in the way, Locked where the running download
     is of something else.
     """
@@ -50,8 +59,8 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
         endpoint=endpoint or survey.hf_endpoint or HUB,
         python=survey.engine.executable if survey.engine else playbook.engine.interpreter,
     )
-    with job.report.step("download", f"asking the Hub for {source.repository}") as step:
-        first = _start(job, survey, source, endpoint)
+    with job.report.step("download", f"asking {_asked(supply)} for {source.repository}") as step:
+        first = _start(job, survey, source, endpoint, supply)
         if first.state == "running":
             _require_the_same(first.holder or DownloadHolder(), playbook, source)
         started = time.monotonic()
@@ -59,19 +68,40 @@ def fetch(job: Job, survey: Survey, proceed: Callable[[], None] = lambda: None) 
             value = answer.last
             if isinstance(value, FailedErrand):
                 raise failure(value.error.code, value.error.message, source)
+            if isinstance(value, (Fetched, DownloadProgress)):
+                known()
             if isinstance(value, Fetched):
-                step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
-                step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
-                if value.kept:
-                    kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
-                    job.report.emit("warning", kept, kept=list(value.kept))
+                _tell_end(job, step, value)
                 return value
             if isinstance(value, DownloadProgress) and value.total:
                 _tell(step, value, time.monotonic() - started)
         raise failure("download_failed", f"the download ended without a word; see {first.room}", source)
 
 
-def _start(job: Job, survey: Survey, source: Source, endpoint: str | None) -> DownloadStanding:
+def _asked(supply: Supply | None) -> str:
+    return supply.peers[0].name if supply else "the Hub"
+
+
+def _tell_end(job: Job, step: StepReport, value: Fetched) -> None:
+    step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
+    step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
+    if value.given:
+        step.done += f", {decimal(sum(value.given.values()))} from {sources(value.given)}"
+        step.data["given"] = dict(value.given)
+    if value.kept:
+        kept = f"{', '.join(value.kept)} differ from the repository's: they were edited there and stay"
+        job.report.emit("warning", kept, kept=list(value.kept))
+    for wrong in value.wrong:
+        words = (
+            f"{wrong.file} of {wrong.host} is not the repository's by its hash: it was not taken from there"
+        )
+        look = f"{job.command('verify')} --deep"
+        job.report.emit("warning", f"{words} ({look})", file=wrong.file, source=wrong.host)
+
+
+def _start(
+    job: Job, survey: Survey, source: Source, endpoint: str | None, supply: Supply | None
+) -> DownloadStanding:
     playbook = job.playbook
     request = StartDownload(
         instance=job.name,
@@ -85,6 +115,9 @@ def _start(job: Job, survey: Survey, source: Source, endpoint: str | None) -> Do
         foreign_folder="foreign-folder" in job.consents,
         keep=tuple(sorted(survey.patched)),
     )
+    if supply:
+        given = {"listing": supply.listing, "peers": supply.peers, "turn": supply.turn}
+        request = request.model_copy(update=given)
     try:
         return ask(job.host, request, deadline=60.0, installed_beside=source.python)
     except DeployError as error:

@@ -51,7 +51,7 @@ class Acting:
         stride = stride or alone()
         stride.begin()
         with ExitStack() as until_end:
-            work = Work(self.reading.job, self._require, until_end, stride)
+            work = Work(self.reading.job, self._require, until_end, stride, self.reading.exchange)
             try:
                 for step in steps:
                     end = self._wait(step, work, stride) or step.do(work)

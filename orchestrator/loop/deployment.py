@@ -14,6 +14,7 @@ from orchestrator.job import Job
 from orchestrator.loop import between
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
+from orchestrator.loop.copies import arranged
 from orchestrator.loop.crowded import waited_for
 from orchestrator.loop.healthy import tell_healthy
 from orchestrator.loop.leftovers import names_what_lives
@@ -28,7 +29,7 @@ from orchestrator.report.group_plan_text import summary as group_summary
 from orchestrator.report.plan_text import summary
 from orchestrator.steps.clean import Clean
 from orchestrator.steps.confirm import Confirm
-from orchestrator.steps.course import Course, course
+from orchestrator.steps.course import Course
 from orchestrator.steps.diagnose import Diagnose
 from orchestrator.steps.revert import Revert
 from orchestrator.steps.step import Onward
@@ -80,7 +81,7 @@ class Deployment:
             if own.refusals:
                 with reading.named():
                     raise own.refusals[0]
-        planned = self._none_left_behind(planned, goal)
+        planned = self._as_one(planned, goal)
         self._require_alike(planned)
         if all(own.only_asks and isinstance(own.steps[0], Confirm) for own in planned):
             ends = self._together(_no_lock).do(planned)
@@ -90,7 +91,7 @@ class Deployment:
                 return
             begins = [None if end == "done" else "follow" for end in ends]
             planned = [
-                own if begin is None else course(reading.job, own.plan, goal, begin)
+                own if begin is None else reading.listed(own.plan, goal, begin)
                 for reading, own, begin in zip(self.readings, planned, begins, strict=True)
             ]
         jobs = self._jobs
@@ -99,7 +100,7 @@ class Deployment:
             self._show(planned)
         with self._lock(doing) as locks:
             if any(begins) or not self._stands(planned, jobs, locks):
-                planned = self._none_left_behind(self._courses(goal, begins), goal)
+                planned = self._as_one(self._courses(goal, begins), goal)
             try:
                 end = Repair(self._together(locks.require), locks).until_healthy(planned)
             except HostError as lost:
@@ -109,6 +110,10 @@ class Deployment:
                     lambda reading: Acting(reading, self._consents, locks.of(reading).require),
                 ) from lost
         self._tell(end)
+
+    def _as_one(self, planned: list[Course], goal: Goal) -> list[Course]:
+        """The lists as hosts carry them out that have to do with each other."""
+        return arranged(self.readings, self._none_left_behind(planned, goal))
 
     def _none_left_behind(self, planned: list[Course], goal: Goal) -> list[Course]:
         """The lists once all start anew where one of them does: ranks that live never meet others that were started later."""
@@ -122,13 +127,13 @@ class Deployment:
         return [
             own
             if own.starts and not (stopped and _diagnosed(own))
-            else course(reading.job, own.plan, goal, "fetch")
+            else reading.listed(own.plan, goal, "fetch")
             for reading, own in zip(self.readings, planned, strict=True)
         ]
 
     def planned(self, goal: Goal = "up") -> list[Course]:
         """What a verb would do on each host; reads only."""
-        return self._none_left_behind(self._courses(goal), goal)
+        return self._as_one(self._courses(goal), goal)
 
     def between(self, planned: Sequence[Course]) -> tuple[GroupCheck, ...]:
         """What stands between hosts that would be launched together; nothing where they serve alone, or serve already."""

@@ -38,6 +38,7 @@ from orchestrator.survey.survey import survey as survey_of
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.verdict import Diagnosis
+    from orchestrator.download.exchange import CheckpointExchange
     from orchestrator.download.verdict import Checked
 
 DEADLINE_SECONDS = 30.0
@@ -55,6 +56,8 @@ class Reading:
         """As it was asked for, with the consents that the person gave meanwhile."""
         self.context: int | None = None
         """Tokens of one request, as the server told with the last completion that this run asked for."""
+        self.exchange: CheckpointExchange | None = None
+        """By which the hosts of a group give each other the checkpoint; None where each asks the Hub."""
         self._facts: Facts | None = None
         self._place: tuple[str, str, str] | None = None
         self.membership: Membership | None = None
@@ -67,7 +70,12 @@ class Reading:
         if begin in ("installed", "crowded"):
             self.look_anew()
         plan = self.plan(goal)  # which may find out by which Python the job is done
-        return course(self.job, plan, goal, begin)
+        return self.listed(plan, goal, begin)
+
+    def listed(self, plan: Plan, goal: Goal, begin: Onward | None) -> Course:
+        """The steps by this plan."""
+        way = self.exchange.way(self.job.host.name) if self.exchange else None
+        return course(self.job, plan, goal, begin, way)
 
     def look_anew(self) -> None:
         """Have the facts of the host read again with the next plan."""

@@ -104,6 +104,8 @@ class CheckpointSettings(PlaybookPart):
 
     folder: Folder | None = None
     ignore: tuple[OneLine, ...] = ()
+    source: Literal["hosts", "hub"] = "hosts"
+    """Whether hosts that serve together get the files from each other, as far as they can, or each for itself from the Hub."""
 
 
 class EngineSettings(PlaybookPart):

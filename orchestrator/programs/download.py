@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from orchestrator.programs.errand import ErrandStanding, FailedErrand, spoken
-from orchestrator.programs.request import Request, Stored, secret
+from orchestrator.programs.request import Request, Stored, Value, secret
 
 
 class DownloadHolder(Stored):
@@ -32,8 +32,16 @@ class DownloadProgress(Stored):
     file: str | None = None
 
 
+class WrongFile(Stored):
+    """A file that another host gave, and whose hash was not the repository's."""
+
+    file: str
+    host: str
+
+
 class Fetched(Stored):
-    """A download that ended well: the commit, the files of the checkpoint, how many were fetched now."""
+    """A download that ended well: the commit, the files of the checkpoint, how many were fetched now. `given` is how many bytes
+    came from which other host; the rest came from the Hub."""
 
     done: Literal[True] = True
     commit: str
@@ -42,6 +50,8 @@ class Fetched(Stored):
     bytes: int
     kept: tuple[str, ...] = ()
     """Small files that somebody edited on the host: they stayed as they are."""
+    given: Mapping[str, int] = {}
+    wrong: tuple[WrongFile, ...] = ()
 
 
 ProgressLine = Annotated[FailedErrand | Fetched | DownloadProgress, Field(union_mode="left_to_right")]
@@ -67,6 +77,9 @@ class Manifest(Stored):
     is the bytes a second of the last one that took long enough to tell."""
 
     repository: str | None = None
+    revision: str | None = None
+    ignore: tuple[str, ...] | None = None
+    """The patterns of files that were not wanted."""
     commit: str | None = None
     endpoint: str | None = None
     complete: bool = False
@@ -74,8 +87,25 @@ class Manifest(Stored):
     files: Mapping[str, FetchedFile]
 
 
+class Listing(Value):
+    """The files of a commit that are wanted."""
+
+    commit: str
+    files: Mapping[str, FetchedFile]
+
+
+class Peer(Value):
+    """Another host that gives files to whoever knows the word."""
+
+    name: str
+    address: str
+    port: int
+    word: str = secret("")
+
+
 class StartDownload(Request[DownloadStanding]):
-    """`keep` are files whose local bytes are ours; the token may go wherever the endpoint leads with `token_consent`."""
+    """`keep` are files whose local bytes are ours; the token may go wherever the endpoint leads with `token_consent`. With a
+    `listing` the `peers` are asked first, the first of them is the source; which file is begun with says `turn`."""
 
     program = "download"
 
@@ -90,6 +120,9 @@ class StartDownload(Request[DownloadStanding]):
     token_consent: bool
     foreign_folder: bool
     keep: tuple[str, ...]
+    listing: Listing | None = None
+    peers: tuple[Peer, ...] = secret(())
+    turn: tuple[int, int] = (0, 1)
 
 
 class DownloadStatus(Request[DownloadStanding]):

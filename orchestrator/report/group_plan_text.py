@@ -49,7 +49,7 @@ def whole(courses: Sequence[Course]) -> list[str]:
 
 
 def _summary(course: Course) -> list[str]:
-    _, *lines = plan_text.summary(course.plan, waiting=course.waiting)
+    _, *lines = plan_text.summary(course.plan, waiting=course.waiting, source=course.way)
     engine = plan_text.machine(course.plan)
     serving = plan_text.serving(course.serving.standing) if course.serving else []
     below = [line for line in lines if not line.startswith("  with       ")]

@@ -23,10 +23,10 @@ def wrap(head: str, text: str) -> list[str]:
     return [plain(line) for line in wrapped([(head, "")], text, WIDTH)]
 
 
-def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
+def summary(plan: Plan, *, waiting: Collection[Change] = (), source: str = "") -> list[str]:
     """The head of a run: host, engine, fit, environment, predictions, download; each line at most 80 columns.
 
-    `waiting` are those of the plan's changes that are made at the next start only.
+    `waiting` are those of the plan's changes that are made at the next start only; `source` says from where the checkpoint comes.
     """
     lines = _title(plan)
     lines += wrap("  fit        ", plan.fit.reason)
@@ -56,7 +56,7 @@ def summary(plan: Plan, *, waiting: Collection[Change] = ()) -> list[str]:
         if not prediction.forbids:
             words = f"{prediction.patch.id} ({prediction.evidence}): {prediction.action}"
             lines += wrap(f"  {prediction.certainty:<11}", words)
-    lines += wrap("  download   ", _download(plan))
+    lines += wrap("  download   ", _download(plan, source))
     if plan.survey.unasked:
         lines += wrap("  not known  ", f"{', '.join(plan.survey.unasked)}: no host was asked")
     return [*lines, ""]
@@ -100,7 +100,7 @@ def _title(plan: Plan) -> list[str]:
     return [whole] if len(whole) <= WIDTH else [title, *wrap("  with       ", f"{gpus}, {engine}")]
 
 
-def _download(plan: Plan) -> str:
+def _download(plan: Plan, source: str) -> str:
     """What is there of the checkpoint, and how much room there is for the rest."""
     checkpoint, figures = plan.survey.checkpoint, plan.playbook.figures
     size = checkpoint.weights_bytes or figures.weights_bytes
@@ -111,7 +111,7 @@ def _download(plan: Plan) -> str:
         return f"nothing: {shards}{amount} in {checkpoint.folder}"
     part = f"{checkpoint.missing} of " if checkpoint.missing and count else ""
     free = "" if checkpoint.free_bytes is None else f"; {decimal(checkpoint.free_bytes)} free"
-    return f"{part}{shards}{amount}{free}"
+    return f"{part}{shards}{amount}{', ' if source else ''}{source}{free}"
 
 
 def serving(standing: Mapping[str, Any]) -> list[str]:

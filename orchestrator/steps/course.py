@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.base.errors import DeployError
+from orchestrator.group.ways import CheckpointWay
 from orchestrator.install.installation import Installation
 from orchestrator.job import Job
 from orchestrator.plan.caveats import wants_linger
@@ -59,6 +60,11 @@ class Course:
         return _starts(self.steps)
 
     @property
+    def way(self) -> str:
+        """By which the checkpoint comes, where hosts give it to each other."""
+        return next((step.way.words for step in self.steps if isinstance(step, Download) and step.way), "")
+
+    @property
     def waiting(self) -> tuple[Change, ...]:
         """The plan's changes where none of these steps applies them: a launch that lives keeps what it was started with,
         and they wait for the next start."""
@@ -87,14 +93,16 @@ class Course:
         }
 
 
-def course(job: Job, plan: Plan, goal: Goal, begin: Onward | None = None) -> Course:
-    """What is to be done for this goal, from the start or where an earlier step left off."""
+def course(
+    job: Job, plan: Plan, goal: Goal, begin: Onward | None = None, way: CheckpointWay | None = None
+) -> Course:
+    """What is to be done for this goal, from the start or where an earlier step left off; `way` is by which the checkpoint comes."""
     elsewhere = taken(job, plan.survey.history)
     if begin is None and goal in ("up", "remediate") and _stands(plan):
         return Course(goal, plan, (Confirm(plan),), elsewhere, {})  # whatever the host lacks by now
     begin = "launch" if begin == "crowded" else begin
     begin = begin or ("fetch" if goal in ("restart", "fetch") else "follow")
-    steps = tuple(_steps(job, plan, goal, begin))
+    steps = tuple(_steps(job, plan, goal, begin, way))
     if goal == "fetch":
         return Course(goal, plan, steps, (*elsewhere, *still_absent(job, plan, begin)), _of_installing(plan))
     if goal == "patch":
@@ -123,7 +131,7 @@ def _starts(steps: Sequence[Step]) -> bool:
     return any(isinstance(step, LaunchStep) for step in steps)
 
 
-def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
+def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward, way: CheckpointWay | None) -> Iterator[Step]:
     if begin == "follow":
         following = tuple(_follow(job, plan, goal))
         yield from following
@@ -136,7 +144,7 @@ def _steps(job: Job, plan: Plan, goal: Goal, begin: Onward) -> Iterator[Step]:
         engine = plan.playbook.engine
         yield InstallEngine(Installation(plan.installs, plan.playbook.kind, engine.index, engine.wheels))
     if begin != "launch":
-        yield from _checkpoint(plan, goal, fetched=begin == "verify")
+        yield from _checkpoint(plan, goal, way, fetched=begin == "verify")
     if goal != "fetch":
         yield from _launch(job, plan, stops=goal == "restart" and begin != "launch")
 
@@ -175,13 +183,13 @@ def unanswered(job: Job, plan: Plan) -> bool:
     )
 
 
-def _checkpoint(plan: Plan, goal: Goal, *, fetched: bool) -> Iterator[Step]:
+def _checkpoint(plan: Plan, goal: Goal, way: CheckpointWay | None, *, fetched: bool) -> Iterator[Step]:
     if plan.playbook.model.repository is None:
         yield VerifyStep(plan, "refuse")
     elif fetched:
         yield VerifyStep(plan, "fetched")
     elif goal in ("up", "fetch"):
-        yield Download(plan)
+        yield Download(plan, way)
         yield VerifyStep(plan, "fetch")
     else:
         yield VerifyStep(plan, "refuse")

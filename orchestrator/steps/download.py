@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
+from orchestrator.group.ways import CheckpointWay
 from orchestrator.plan.plan import Plan
 from orchestrator.steps.step import Effects, Onward, Step, Work
 
@@ -14,6 +17,8 @@ class Download(Step):
 
     name = "download"
     plan: Plan
+    way: CheckpointWay | None = None
+    """From which host it comes; None: from the Hub, for this host alone."""
 
     @property
     def lacking(self) -> bool:
@@ -29,9 +34,9 @@ class Download(Step):
             return Effects((f"nothing: all {checkpoint.shards} shards are in {checkpoint.folder}",))
         if not self.lacking:
             return Effects((f"nothing: {checkpoint.folder} is there, and is checked next",))
-        repository = self.plan.playbook.model.repository
+        what = f"fetch what {checkpoint.folder} lacks of {self.plan.playbook.model.repository}"
         return Effects(
-            (f"fetch what {checkpoint.folder} lacks of {repository}",),
+            (f"{what} {self.way.words}" if self.way else what,),
             files=(checkpoint.folder,),
             network_bytes=self._bytes,
             seconds=self._seconds,
@@ -52,15 +57,33 @@ class Download(Step):
 
     @property
     def _seconds(self) -> float | None:
-        """At the rate of the last download into this folder."""
+        """At the rate of the last download into this folder, from the Hub."""
+        if self.way and self.way.receives:
+            return None
         manifest, lacking = self.plan.survey.checkpoint.manifest, self._bytes
         return lacking / manifest.rate if manifest and manifest.rate and lacking is not None else None
 
     def do(self, work: Work) -> Onward | None:
-        if not self.lacking:
-            return None
         from orchestrator.download.fetch import fetch
 
+        job, exchange = work.job, work.exchange
+        known = partial(exchange.known, job.host.name) if exchange else _nobody_waits
+        if not self.lacking:
+            known()
+            return None
         work.require()
-        fetch(work.job, self.plan.survey, work.proceed)
+        if exchange is None or self.way is None or not self.way.receives:
+            fetch(job, self.plan.survey, work.proceed, known=known)
+            return "verify"
+        with ExitStack() as until_end:
+            waited = f"for {self.way.source} to say what there is of the checkpoint"
+            with job.report.wait("download", waited):
+                supply = until_end.enter_context(exchange.supply(job.host.name, work.proceed))
+            if supply is None:
+                job.report.emit("warning", f"{self.way.source} gives nothing: asking the Hub instead")
+            fetch(job, self.plan.survey, work.proceed, supply=supply)
         return "verify"
+
+
+def _nobody_waits() -> None:
+    """No other host takes what this one fetches."""

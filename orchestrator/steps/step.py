@@ -16,6 +16,7 @@ from orchestrator.launch.server import UnderWay
 from orchestrator.plan.plan import Plan
 
 if TYPE_CHECKING:
+    from orchestrator.download.exchange import CheckpointExchange
     from orchestrator.launch.attempt import Attempt
     from orchestrator.launch.progress import Past
 
@@ -65,11 +66,14 @@ class Work:
         require: Callable[[], None],
         until_end: ExitStack,
         peers: OtherHosts = ALONE,
+        exchange: CheckpointExchange | None = None,
     ) -> None:
         self.job = job
         self.require = require
         self._peers = peers
         self.proceed = peers.proceed
+        self.exchange = exchange
+        """By which hosts of the group give each other the checkpoint; None where each asks the Hub."""
         self.context: int | None = None
         """Tokens of one request, as the server told with its last completion."""
         self._until_end = until_end

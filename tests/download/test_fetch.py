@@ -10,10 +10,11 @@ import pytest
 
 from orchestrator.base.errors import CheckpointError, Halted, HostError, Locked, PreflightRefused
 from orchestrator.download import fetch
+from orchestrator.download.exchange import Supply
 from orchestrator.job import Job
 from orchestrator.plan.wishes import Wishes
 from orchestrator.programs import errand
-from orchestrator.programs.download import Fetched
+from orchestrator.programs.download import Fetched, Listing, Peer
 from orchestrator.survey.survey import Survey
 from tests.jobs import KIMI, Answering, Told, job
 from tests.surveys import NO_FILES, survey
@@ -135,12 +136,35 @@ def test_what_is_asked_for_is_the_playbooks() -> None:
         "token_consent": False,
         "foreign_folder": False,
         "keep": [],
+        "listing": None,
+        "peers": [],
+        "turn": [0, 1],
     }
     assert host.options == {
         "deadline": 60.0,
         "private": False,
         "installed_beside": "/home/ml/ml-env/bin/python3",
     }
+
+
+def test_what_other_hosts_give_is_asked_for_and_told() -> None:
+    given = {"alpha": 1_500_000_000}
+    wrong = [{"file": "a.safetensors", "host": "alpha"}]
+    host = Downloading(standing("started"), standing("done", {**DONE, "given": given, "wrong": wrong}))
+    told, known = Told(), list[str]()
+    peer = Peer(name="alpha", address="10.0.0.1", port=4711, word="hushed")
+    supply = Supply(Listing(commit="c" * 40, files={}), (peer,), (1, 2))
+    mine = replace(job(host, told), command=lambda verb: f"deploy {verb} kimi-k2.5")
+    fetch.fetch(mine, BARE, supply=supply, known=lambda: known.append("known"))
+    (_, asked), *_ = host.asked
+    assert asked["listing"] == {"commit": "c" * 40, "files": {}}
+    assert (asked["turn"], [peer["word"] for peer in asked["peers"]]) == ([1, 2], ["hushed"])
+    assert known == ["known"]
+    warning, end = told.events[-2:]
+    assert warning.text.startswith("a.safetensors of alpha is not the repository's by its hash")
+    assert warning.text.endswith("(deploy verify kimi-k2.5 --deep)")
+    assert end.text == "2.0 GB, 3 of 12 files fetched, 1.5 GB from alpha"
+    assert end.data["given"] == given
 
 
 @pytest.mark.parametrize("given", ["playbook", "environment", "login"])

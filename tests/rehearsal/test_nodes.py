@@ -90,7 +90,9 @@ def log(box: Box, launch: int) -> str:
 def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: Two) -> None:
     (plan,) = two.deploy("plan", "--no-predict")
     assert [host["node"]["rank"] for host in plan["hosts"]] == [0, 1]
-    two.deploy("up", "--no-predict")
+    told = two.deploy("up", "--no-predict")
+    fetched = {line["host"]: line for line in told if line.get("step") == "download" and "fetched" in line}
+    assert fetched["rehearsal-2"]["given"].keys() == {"rehearsal-1"}, "the Hub was asked once, for both"
     for number in (0, 1):
         done = two.journal(number)
         assert [action for action in done if "outcome" not in action] == ["launch", "stop", "patch", "launch"]

@@ -41,12 +41,25 @@ def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
         name = sibling.rfilename
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             continue
-        if not inside(name):
-            raise ValueError(f"the repository names a file {name!r} that would not lie in the folder")
+        _require_inside(name)
         lfs = sibling.lfs
         sha256 = (lfs["sha256"] if isinstance(lfs, dict) else lfs.sha256) if lfs else None
         files.append(RemoteFile(name, sibling.size or 0, sha256, sibling.blob_id))
     return files
+
+
+def listed(files: dict[str, dict[str, Any]]) -> list[RemoteFile]:
+    """Those of another host's manifest; ValueError as `wanted`."""
+    for name in files:
+        _require_inside(name)
+    return [
+        RemoteFile(name, entry["size"] or 0, entry["sha256"], entry["blob"]) for name, entry in files.items()
+    ]
+
+
+def _require_inside(name: str) -> None:
+    if not inside(name):
+        raise ValueError(f"the repository names a file {name!r} that would not lie in the folder")
 
 
 class Compared(NamedTuple):
@@ -99,7 +112,7 @@ def _from_the_hub(folder: str, file: RemoteFile, before: dict[str, Any]) -> bool
     """Whether a local file is as an earlier commit had it: nobody's own work is lost with it."""
     path = os.path.join(folder, file.name)
     if file.sha256:
-        if os.path.exists(_metadata(folder, file.name)):
+        if os.path.exists(metadata(folder, file.name)):
             return _fetched_as(folder, file.name) is not None
         return before.get("size") == os.path.getsize(path)
     blob = git_blob(path)
@@ -125,7 +138,8 @@ def sound(folder: str, name: str) -> bool:
     return not start.startswith((b"version https://git-lfs", b"<!doctype html", b"<html"))
 
 
-def _metadata(folder: str, name: str) -> str:
+def metadata(folder: str, name: str) -> str:
+    """Where huggingface_hub notes commit, ETag and time of a file that it fetched."""
     return os.path.join(folder, CACHE, f"{name}.metadata")
 
 
@@ -138,7 +152,7 @@ def _fetched_as(folder: str, name: str) -> str | None:
 def _noted(folder: str, name: str) -> str | None:
     """The ETag that huggingface_hub noted when it fetched the file, unless the file changed since."""
     try:
-        note = regular_file.read(_metadata(folder, name), _NOTE_BYTES).decode("utf-8")
+        note = regular_file.read(metadata(folder, name), _NOTE_BYTES).decode("utf-8")
         _, etag, stamp = (line.strip() for line in note.split("\n")[:3])
         changed = os.path.getmtime(os.path.join(folder, name)) - 1 > float(stamp)
     except (regular_file.Unfit, OSError, ValueError):

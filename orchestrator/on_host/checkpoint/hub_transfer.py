@@ -1,4 +1,4 @@
-"""How are files fetched from the Hub side by side, and how far are they?"""
+"""How are files fetched side by side, from other hosts or the Hub, and how far are they?"""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from typing import Any
 
 from orchestrator.on_host.checkpoint import hub_files, hub_leftovers
 from orchestrator.on_host.checkpoint.hub_attempts import persist
-from orchestrator.on_host.checkpoint.hub_errors import DownloadFailure
+from orchestrator.on_host.checkpoint.hub_errors import DownloadFailure, code_of, sentence_of
 from orchestrator.on_host.checkpoint.hub_files import RemoteFile
+from orchestrator.on_host.checkpoint.hub_repository import HubRepository
+from orchestrator.on_host.checkpoint.peers import GivingPeers, Later
 
 WORKERS = 4
 ATTEMPTS = 6
 """Tries for one file; the wait doubles from one to the next, 31 seconds in all."""
+LATER_SECONDS = 0.1
+"""After which the next file is asked for where nobody had one yet."""
 TICK_SECONDS = 0.5
 _RATE_SECONDS = 15.0
 
@@ -28,13 +32,13 @@ class Transfer:
 
     def __init__(
         self,
-        hub: Any,
-        arguments: dict[str, Any],
+        hub: HubRepository,
+        peers: GivingPeers,
         folder: str,
         files: list[RemoteFile],
         todo: list[RemoteFile],
     ) -> None:
-        self.hub, self.arguments, self.folder = hub, arguments, folder
+        self.hub, self.peers, self.folder = hub, peers, folder
         self.total, self.count = sum(file.size for file in files), len(files)
         self.done_bytes = self.total - sum(file.size for file in todo)
         self.done_files = len(files) - len(todo)
@@ -91,14 +95,22 @@ class Transfer:
             self.under_way[file.name] = file
             failure = None
             try:
-                persist(lambda: self._fetch(file), file.name, ATTEMPTS, self.stop)  # noqa: B023
+                if not self.peers.fetch(file):
+                    persist(lambda: self._fetch(file), file.name, ATTEMPTS, self.stop)  # noqa: B023
+            except Later:
+                self.under_way.pop(file.name, None)
+                self.waiting.put(file)
+                self.stop.wait(LATER_SECONDS)
+                continue
             except DownloadFailure as error:
                 failure = error
+            except OSError as error:
+                failure = DownloadFailure(code_of(error), f"{file.name}: {sentence_of(error)}")
             self.under_way.pop(file.name, None)
             self.ends.put((file, failure))
 
     def _fetch(self, file: RemoteFile) -> None:
-        self.hub.hf_hub_download(filename=file.name, **self.arguments)
+        self.hub.fetch(file.name)
         size = hub_leftovers.size_of(os.path.join(self.folder, file.name))
         whole = hub_files.sound(self.folder, file.name) or hub_files.exactly(self.folder, file)
         if size != file.size or not whole:

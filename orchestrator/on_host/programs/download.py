@@ -29,7 +29,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: action "start" | "status" | "run", instance, and for all but status: repository, revision,
     folder, ignore (patterns), endpoint, token, token_consent, keep (files whose local bytes are ours),
-    foreign_folder (the consent to write where another user owns the folder).
+    foreign_folder (the consent to write where another user owns the folder), and where other hosts have the files:
+    listing {commit, files}, peers ({name, address, port, word}, the source first), turn (which of how many hosts this is).
 
     Answers {state, holder, last, room} (`detached.status`).
     """

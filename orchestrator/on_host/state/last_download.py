@@ -17,12 +17,17 @@ def read(room: Path, folder: str) -> dict[str, Any] | None:
     sound = isinstance(files, dict) and all(_is_file(entry) for entry in files.values())
     sound = sound and _are_texts(manifest, "repository", "revision", "commit", "endpoint")
     sound = sound and isinstance(manifest.get("complete", False), bool)
+    sound = sound and _is_a_list_of_texts(manifest.get("ignore"))
     sound = sound and isinstance(manifest.get("rate"), (int, type(None)))
     return {**manifest, "files": files} if sound else None
 
 
 def _are_texts(values: dict[str, Any], *names: str) -> bool:
     return all(isinstance(values.get(name), (str, type(None))) for name in names)
+
+
+def _is_a_list_of_texts(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))
 
 
 def _is_file(entry: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.on_host.checkpoint import hub_fetch
+from orchestrator.on_host.checkpoint import hub_repository
 from orchestrator.on_host.secrets import hub_token
 
 
@@ -129,6 +129,6 @@ def test_the_downloader_asks_for_no_token_where_it_would_be_renewed_elsewhere(
     own = ["own"]
     request = {"repository": "org/name", "revision": "main", "token": "given"}
     with pytest.raises(Asked) as asked:
-        hub_fetch._resolve(hub_library(tmp_path, own), endpoint, request)
+        hub_repository._resolve(hub_library(tmp_path, own), endpoint, request)
     assert asked.value.args == (endpoint, token)
     assert (own == []) is (token == "own")
