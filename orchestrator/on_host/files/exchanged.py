@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -16,7 +15,9 @@ def exchanged(path: Path, *, prefix: str) -> Iterator[BinaryIO]:
 
     Nothing of it is left where an error ends this.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+    # Not by tempfile: who only looks would import it too, which takes as long as the looking.
+    name = path.parent / f"{prefix}{os.urandom(8).hex()}"
+    descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

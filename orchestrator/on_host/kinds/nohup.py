@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import subprocess
-import threading
 from collections.abc import Collection, Set
 from pathlib import Path
 from typing import Any
@@ -46,6 +43,10 @@ class Nohup:
         return folder / name
 
     def start(self, command: EngineCommand, folder: Path, log: Path) -> dict[str, Any]:
+        import shutil  # all three: who only looks starts nothing, and would import them too
+        import subprocess
+        import threading
+
         nohup = [program] if (program := shutil.which("nohup")) else []
         script = SUPERVISOR if nohup else "trap '' HUP" + SUPERVISOR
         output = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.on_host.ports import sock_diag
 from orchestrator.on_host.processes import procs
 
 UNPRIVILEGED, LAST_PORT = 1024, 65535
@@ -28,10 +28,7 @@ class Listener:
 def parse_address(text: str) -> str:
     """An address of /proc/net/tcp{,6}: 32-bit words, each in the byte order of a little-endian host."""
     words = [text[start : start + 8] for start in range(0, len(text), 8)]
-    raw = b"".join(bytes.fromhex(word)[::-1] for word in words)
-    address = ipaddress.ip_address(raw)
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return str(mapped or address)
+    return sock_diag.address(b"".join(bytes.fromhex(word)[::-1] for word in words))
 
 
 def parse(text: str) -> list[Listener]:
@@ -75,6 +72,14 @@ def owners(inodes: Iterable[int], first: Iterable[int] = ()) -> list[int]:
 
 
 def everywhere() -> list[Listener]:
+    """Every listening socket: as the kernel answers, or where it does not (gVisor, a sandbox) as its files say."""
+    try:
+        return [Listener(*socket) for socket in sock_diag.listening()]
+    except OSError:
+        return in_files()
+
+
+def in_files() -> list[Listener]:
     text = [procs.read_bytes(f"/proc/net/{table}").decode() for table in ("tcp", "tcp6")]
     return [listener for part in text for listener in parse(part)]
 

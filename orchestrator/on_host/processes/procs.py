@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
 import pwd
 import re
@@ -223,7 +222,7 @@ def since(process: Process) -> str | None:
     seconds = started(process)
     if seconds is None:
         return None
-    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat(timespec="seconds")
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(seconds))
 
 
 def open_pidfd(process: Process) -> int | None:

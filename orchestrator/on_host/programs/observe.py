@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import time
+from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.kinds import launches
@@ -28,9 +29,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """
     state = known_folder(request["instance"])
     turn = turns.word(state / "lock")
-    at = launches.table()
-    launch = launches.choose(state, request.get("launch"), at)
-    members = launches.look(launch, at)[0] if launch else []
+    launch, members, process = _launch(state, request.get("launch"))
     command = launch.command() if launch else None
     requested = {
         "host": request.get("host") or "127.0.0.1",
@@ -51,7 +50,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         listener["free_port"] = listeners.free_port(port)
     return {
         "launch": launch.number if launch else None,
-        "process": _process(launch, members, at) if launch else None,
+        "process": process,
         "command": command,
         "endpoint": place,
         "log": _log(launch) if launch else None,
@@ -66,6 +65,18 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
         "boot_id": boot_id(),
         "state": str(state),
     }
+
+
+def _launch(
+    state: Path, number: int | None
+) -> tuple[Launch | None, list[procs.Process], dict[str, Any] | None]:
+    """The launch, its members, and what is told of its process; where none is recorded no process need be looked at."""
+    if not launches.numbers(state):
+        return None, [], None
+    at = launches.table()
+    launch = launches.choose(state, number, at)
+    members = launches.look(launch, at)[0] if launch else []
+    return launch, members, _process(launch, members, at) if launch else None
 
 
 def _place(command: dict[str, Any]) -> dict[str, Any] | None:

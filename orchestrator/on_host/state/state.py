@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import errno
 import fcntl
 import json
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,8 @@ def boot_id() -> str:
 
 def now() -> str:
     """Host time, UTC, ISO 8601 to the millisecond."""
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03}+00:00"
 
 
 @contextlib.contextmanager

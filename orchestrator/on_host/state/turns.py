@@ -7,7 +7,6 @@ looks and when it takes the lock, nobody has had it in between: what deployers c
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ NEVER = ""
 
 def given_back() -> dict[str, Any]:
     """What the lock holds from now on, until somebody takes it."""
-    return {"free": uuid.uuid4().hex}
+    return {"free": os.urandom(16).hex()}
 
 
 def word(lock: Path) -> str | None:

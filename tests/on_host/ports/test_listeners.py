@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from orchestrator.on_host.ports import listeners
+from orchestrator.on_host.ports import listeners, sock_diag
 from orchestrator.on_host.ports.listeners import Listener
 
 TCP = """\
@@ -25,6 +27,9 @@ TCP6 = """\
    1: 00000000000000000000000001000000:1F42 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 22 1 0
    2: 0000000000000000FFFF00000100007F:1F43 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 23 1 0
 """
+ERROR = struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -93)
+INTERRUPTED = struct.pack("=IHHIIi", 20, 3, 0x12, 1, 0, 0)
+HALF = struct.pack("=IHHII", 88, 20, 2, 1, 0) + bytes(30)
 
 
 def test_only_listening_sockets_are_read() -> None:
@@ -35,6 +40,42 @@ def test_only_listening_sockets_are_read() -> None:
         Listener("127.0.0.1", 8003, 1000, 23),
     ]
     assert listeners.parse("") == []
+
+
+def test_the_kernel_answers_what_its_files_say() -> None:
+    families = {"127.0.0.1": socket.AF_INET, "::1": socket.AF_INET6, "::ffff:127.0.0.1": socket.AF_INET6}
+    with contextlib.ExitStack() as stack:
+        ports = set()
+        for address, family in families.items():
+            own = stack.enter_context(socket.socket(family))
+            own.bind((address, 0))
+            own.listen()
+            ports.add(own.getsockname()[1])
+        far = stack.enter_context(
+            socket.create_connection(own.getsockname()[:2])
+        )  # has the port too, and does not listen
+        try:
+            asked = [Listener(*found) for found in sock_diag.listening()]
+        except OSError as error:
+            pytest.skip(f"no sock_diag here: {error}")
+        read = listeners.in_files()
+        assert far.getpeername()[1] in ports
+    ours = [{listener for listener in found if listener.port in ports} for found in (asked, read)]
+    assert ours[0] == ours[1]
+    assert {listener.address for listener in ours[0]} == {"127.0.0.1", "::1"}
+
+
+@pytest.mark.parametrize("answer", [b"\0", b"\xff" * 40, ERROR, INTERRUPTED, HALF])
+def test_what_is_no_whole_answer_of_the_kernel_is_read_from_its_files(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    class Kernel(socket.socket):
+        def recv(self, *_: object) -> bytes:
+            return answer
+
+    monkeypatch.setattr(sock_diag.socket, "socket", Kernel)
+    monkeypatch.setattr(listeners, "in_files", lambda: ["what the files say"])
+    assert listeners.everywhere() == ["what the files say"]
 
 
 @pytest.mark.parametrize(
