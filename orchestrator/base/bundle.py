@@ -12,8 +12,8 @@ import shlex
 import tarfile
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from orchestrator.base.errors import UsageError
@@ -23,26 +23,30 @@ from orchestrator.on_host.secrets.secrets import brief, redact_lines, redacted
 LONGEST_NAME = 80
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What one host has for a bundle: the log as `log_name`, `files` of text, and one JSON file a document; in `folder`, where there
+    are several hosts."""
+
+    log: Iterable[bytes]
+    documents: Mapping[str, Any]
+    log_name: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    folder: str = ""
+
+
 def folder() -> Path:
     """Where bundles are kept on this machine."""
     base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
     return Path(base) / "deploy" / "bundles"
 
 
-def write(
-    name: str,
-    log: Iterable[bytes],
-    documents: Mapping[str, Any],
-    *,
-    log_name: str,
-    files: Mapping[str, str] = MappingProxyType({}),
-    into: Path | None = None,
-) -> Path:
-    """Write NAME-TIME.tar.gz (0600) with the log as `log_name`, `files` of text and one JSON file a document; gives its path.
+def write(name: str, *parts: Contents, into: Path | None = None) -> Path:
+    """Write NAME-TIME.tar.gz (0600) with these parts; gives its path.
 
     Raises UsageError("bundle_not_written"), and leaves no half of one.
     """
-    safe = re.sub(r"[^A-Za-z0-9._-]", "_", brief(name, LONGEST_NAME))
+    safe = _plain(name)
     target = into
     try:
         target = target or folder()
@@ -50,11 +54,8 @@ def write(
         path, descriptor = _new(target, f"{safe}-{time.strftime('%Y%m%dT%H%M%S')}")
         try:
             with os.fdopen(descriptor, "wb") as file, tarfile.open(fileobj=file, mode="w:gz") as bundle:
-                _add(bundle, f"{safe}/{log_name}", b"".join(redact_lines(log)))
-                for title, text in files.items():
-                    lines = text.encode().splitlines(keepends=True)
-                    _add(bundle, f"{safe}/{Path(title).name}", b"".join(redact_lines(lines)))
-                _fill(bundle, safe, documents)
+                for part in parts:
+                    _fill(bundle, f"{safe}/{_plain(part.folder)}/" if part.folder else f"{safe}/", part)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
@@ -66,10 +67,18 @@ def write(
     return path
 
 
-def _fill(bundle: tarfile.TarFile, name: str, documents: Mapping[str, Any]) -> None:
-    for title, document in documents.items():
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]", "_", brief(name, LONGEST_NAME))
+
+
+def _fill(bundle: tarfile.TarFile, folder: str, part: Contents) -> None:
+    _add(bundle, f"{folder}{part.log_name}", b"".join(redact_lines(part.log)))
+    for title, text in part.files.items():
+        lines = text.encode().splitlines(keepends=True)
+        _add(bundle, f"{folder}{Path(title).name}", b"".join(redact_lines(lines)))
+    for title, document in part.documents.items():
         shown = redacted(json.loads(json.dumps(document, default=str)))
-        _add(bundle, f"{name}/{title}.json", json.dumps(shown, indent=1).encode())
+        _add(bundle, f"{folder}{title}.json", json.dumps(shown, indent=1).encode())
 
 
 def _new(folder: Path, name: str) -> tuple[Path, int]:

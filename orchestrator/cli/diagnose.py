@@ -95,10 +95,10 @@ def diagnose(
 
     logs = host_logs.of(files)
     if len(logs) > 1:
-        host_logs.require_whole(files, follow=follow, bundle=bundle)
+        host_logs.require_whole(files, follow=follow)
     file = logs[0].file
-    if bundle:
-        _require_file(file)
+    for each in logs if bundle else ():
+        _require_file(each.file)
     catalogued = catalogue.load_all(patches)
     context = Known(compute_cap=compute_cap, gpus=gpus, idle_seconds=idle_seconds)
 
@@ -106,7 +106,7 @@ def diagnose(
         return replace(context, version=engine_version or _version_of(writer, usual_version, file))
 
     if len(logs) > 1:
-        verdict = host_logs.tell(logs, kind, known, catalogued, as_json=as_json)
+        verdict = host_logs.tell(logs, kind, known, catalogued, as_json=as_json, bundle=bundle)
         raise click.exceptions.Exit(EXIT_CODES[verdict])
     if follow:
         diagnosis = _followed(file, kind, known, catalogued, as_json)
@@ -198,10 +198,7 @@ def _bundle(file: str, kind: str | None, diagnosis: Diagnosis) -> Path:
     from orchestrator.on_host.secrets.secrets import redact
 
     documents = {"diagnosis": diagnosis.model_dump(mode="json")}
+    log_name = writer_of(kind, next(log_file.chunks(file), b""))[0].log_name
     with Path(file).open("rb") as log:
-        return bundle.write(
-            f"diagnose-{redact(Path(file).stem)}",
-            log,
-            documents,
-            log_name=writer_of(kind, next(log_file.chunks(file), b""))[0].log_name,
-        )
+        part = bundle.Contents(log, documents, log_name=log_name)
+        return bundle.write(f"diagnose-{redact(Path(file).stem)}", part)

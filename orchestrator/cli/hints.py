@@ -231,6 +231,6 @@ def command_for(asked: str) -> Callable[[str], str]:
     return lambda verb: f"deploy {asked}" if verb == "up" else f"deploy {verb} {asked}"
 
 
-def packing(file: str) -> str:
-    """The command that packs a log which nobody can explain."""
-    return f"deploy diagnose {file} --bundle"
+def packing(*files: str) -> str:
+    """The command that packs the logs of a launch which nobody can explain."""
+    return f"deploy diagnose {' '.join(files)} --bundle"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,9 +73,9 @@ def _apart(parts: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return list(parts)
 
 
-def require_whole(files: Sequence[str], *, follow: bool, bundle: bool) -> None:
+def require_whole(files: Sequence[str], *, follow: bool) -> None:
     """Raise what cannot be asked of several logs together: UsageError("one_log_only")."""
-    asked = "--follow" if follow else "--bundle" if bundle else "standard input" if "-" in files else None
+    asked = "--follow" if follow else "standard input" if "-" in files else None
     if asked is not None:
         raise UsageError(
             "one_log_only", f"{asked} is for one log: several are read together once they lie in files"
@@ -88,9 +89,10 @@ def tell(
     patches: Sequence[Patch],
     *,
     as_json: bool,
+    bundle: bool,
 ) -> Verdict:
-    """Say what the logs come to together; gives the verdict on the launch. Raises UsageError("not_one_launch" or
-    "no_engine_log")."""
+    """Say what the logs come to together, and pack them where a `bundle` is asked for; gives the verdict on the launch. Raises
+    UsageError("not_one_launch", "no_engine_log" or "bundle_not_written")."""
     from orchestrator.cli.log_reading import read, require_log
     from orchestrator.diagnosis.across import Account, judge
 
@@ -108,7 +110,27 @@ def tell(
         _say_json(logs, diagnoses, joint)
     else:
         _say(logs, diagnoses, joint, len(patches))
+    if bundle:
+        click.echo(f"bundle  {_packed(logs, read_logs)}", err=True)
     return joint.verdict
+
+
+def _packed(logs: Sequence[HostLog], read_logs: Sequence[ReadLog]) -> Path:
+    """Where the logs and what each of them comes to were packed, a folder a host."""
+    from orchestrator.base import bundle
+    from orchestrator.on_host.secrets.secrets import redact
+
+    with ExitStack() as files:
+        parts = [
+            bundle.Contents(
+                files.enter_context(Path(log.file).open("rb")),
+                {"diagnosis": log.diagnosis.model_dump(mode="json")},
+                log.writer.log_name,
+                folder=host.host,
+            )
+            for host, log in zip(logs, read_logs, strict=True)
+        ]
+        return bundle.write(f"diagnose-{redact(logs[0].host)}-and-{len(logs) - 1}-more", *parts)
 
 
 def _written(log: ReadLog) -> float | None:
@@ -131,7 +153,12 @@ def _say(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDi
     file = logs[joint.cause].file
     words = hosts_text([log.host for log in logs], diagnoses, joint)
     diagnosis = diagnoses[joint.cause].model_copy(update={"verdict": joint.verdict})
-    write(diagnosis_lines(diagnosis, file, known=known, packing=packing(file), hosts=words), sys.stdout)
+    write(
+        diagnosis_lines(
+            diagnosis, file, known=known, packing=packing(*(log.file for log in logs)), hosts=words
+        ),
+        sys.stdout,
+    )
 
 
 def _say_json(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis) -> None:

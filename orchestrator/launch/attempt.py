@@ -287,6 +287,7 @@ class Attempt:
             known=judged.known,
             from_outside=judged.from_outside,
             came=self._came(end.seen, diagnosis),
+            dumps=self._dumps,
         )
         finding = diagnosis.finding.patch if diagnosis.finding else None
         hung = end.lives and (end.answer is None or failure.hung) and finding is None
@@ -298,7 +299,9 @@ class Attempt:
             from_outside=failure.from_outside,
         )
         self._job.record(record)
-        if finding is not None:
+        if (
+            finding is not None or not self._peers.alone
+        ):  # of several hosts all that they have is packed together
             return failure
         try:
             path = packed(self._job, plan, failure, self._watch.log_lines(), self._dumps)

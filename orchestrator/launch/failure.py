@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from orchestrator.plan.gpu_room import Shortage
     from orchestrator.plan.still_held import StillHeld
     from orchestrator.programs.smoke import Completion
+    from orchestrator.programs.stacks import DumpFile
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,8 @@ class Failure:
     """How many were asked for of a server that was up."""
     bundle: str | None = None
     """Where log, plan and diagnosis were put on this machine, when no patch knows the cause."""
+    dumps: tuple[DumpFile, ...] = field(default=(), compare=False)
+    """The stacks that its processes left."""
     known: str = ""
     """What the host knows about the end beside the log, in words."""
     from_outside: bool = False

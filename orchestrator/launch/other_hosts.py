@@ -8,6 +8,11 @@ from typing import Protocol
 class OtherHosts(Protocol):
     """The other hosts of a group, as far as who follows one of them has to know."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether there are none."""
+        ...
+
     def proceed(self) -> None:
         """Raise Halted where the group does not go on."""
         ...
@@ -20,6 +25,8 @@ class OtherHosts(Protocol):
 
 class Alone:
     """Of a host that serves alone."""
+
+    alone = True
 
     def proceed(self) -> None:
         return

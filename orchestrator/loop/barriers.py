@@ -86,6 +86,11 @@ class Stride:
         """Whether the group goes on no further since the launch of another host has failed."""
         return self._barriers.fallen
 
+    @property
+    def alone(self) -> bool:
+        """Whether it is that of a host without others."""
+        return len(self._barriers.strides) == 1
+
     def begin(self) -> None:
         """At the beginning of a list: whatever was reached before is not what the others wait for."""
         self.all_still(False)

@@ -185,6 +185,7 @@ class Deployment:
         cause = ""
         if isinstance(looked, Fall):
             repair = Repair(together, locks)
+            looked = repair.packed(looked, plans)
             treatment = repair.decide(looked, plans, "patch")
             cause = looked.failure.cause
             if treatment.decision.change is not None and treatment.decision.change.sets_something:

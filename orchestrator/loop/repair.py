@@ -96,14 +96,19 @@ class Repair:
             raise
 
     def _remedy(self, fall: Fall, goal: Goal, *, launch_anyway: bool) -> None:
+        plans = self._together.each(lambda host: host.reading.plan(goal))
+        fall = self.packed(fall, plans)
         acting, failure = fall.acting, fall.failure
-        treatment = self.decide(fall, self._together.each(lambda host: host.reading.plan(goal)), goal)
+        treatment = self.decide(fall, plans, goal)
         change = treatment.decision.change
         if change is None and not treatment.decision.pending and not launch_anyway:
             if treatment.short is not None:
                 raise GpuBusy(acting.reading.job.host.name, failure.launch, treatment.short)
             raise self.no_remedy(fall, treatment.decision)
-        for host, plan in zip(self._together.hosts, treatment.plans, strict=True):
+        of_each = list(zip(self._together.hosts, treatment.plans, strict=True))
+        for host, plan in sorted(
+            of_each, key=lambda each: each[0] is not acting
+        ):  # whose cause is the group's, first
             if error := spent(host.reading.job, plan.survey.history):
                 raise error
         if change is None:
@@ -122,6 +127,12 @@ class Repair:
             acting.carry_out(acting.reading.course("fetch"))
         changes = [(own,) if own is not None else () for own in treatment.changes]
         self._together.patch(treatment.plans, changes, failure.cause)
+
+    def packed(self, fall: Fall, plans: Sequence[Plan]) -> Fall:
+        """The same with a bundle of all hosts, where it is theirs together and nobody knows its cause."""
+        from orchestrator.loop.packing import with_bundle  # what packs logs is imported where one failed
+
+        return with_bundle(fall, self._together.hosts, plans)
 
     def decide(self, fall: Fall, plans: Sequence[Plan], goal: Goal) -> Treatment:
         """What answers a failure, told; a patch that did not help is taken back.

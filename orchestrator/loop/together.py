@@ -26,11 +26,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Fall:
-    """The failure for which a group fell, the host of it, and what each host has to do with it, in sentences."""
+    """The failure for which a group fell, the host of it, and what each host has to do with it, in sentences. `failures`: how the
+    launch of each host stood that was looked at then."""
 
     acting: Acting
     failure: Failure
     hosts: tuple[str, ...] = ()
+    failures: tuple[tuple[Acting, Failure], ...] = ()
 
 
 class Together:
@@ -102,7 +104,7 @@ class Together:
             number, words = whose(
                 [job.host.name for job in jobs], [failure for _, failure in failed], grammar
             )
-            return Fall(*failed[number], words)
+            return Fall(*failed[number], words, tuple(failed))
         return tuple(end for end in ends if not isinstance(end, Failure))
 
     def end(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -82,13 +83,23 @@ def test_hosts_that_do_not_reach_each_other_are_told_with_what_must_be_open() ->
     assert "ip_local_port_range" in words
 
 
-@pytest.mark.parametrize(
-    ("more", "code"), [(["-f"], "one_log_only"), (["--bundle"], "one_log_only"), (["-"], "one_log_only")]
-)
-def test_what_is_asked_of_one_log_alone(more: list[str], code: str) -> None:
-    refused = run(*pair("pp2-healthy"), *more).exception
+@pytest.mark.parametrize("more", ["-f", "-"])
+def test_what_is_asked_of_one_log_alone(more: str) -> None:
+    refused = run(*pair("pp2-healthy"), more).exception
     assert isinstance(refused, UsageError)
-    assert refused.code == code
+    assert refused.code == "one_log_only"
+
+
+def test_all_of_them_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    shown = run(*pair("pp2-healthy"), "--bundle")
+    assert shown.exit_code == 7
+    (path,) = (tmp_path / "deploy" / "bundles").iterdir()
+    with tarfile.open(path) as packed:
+        names = {"/".join(Path(name).parts[1:]) for name in packed.getnames()}
+    assert names == {
+        f"{host}/{name}" for host in ("alpha", "beta") for name in ("vllm.log", "diagnosis.json")
+    }
 
 
 def test_logs_of_two_engines_are_not_of_one_launch(tmp_path: Path) -> None:

@@ -106,6 +106,18 @@ def test_a_failure_that_no_patch_knows_is_the_end_and_is_told() -> None:
     assert [event.kind for event in told.events] == ["finding"]
 
 
+def test_of_a_group_whose_launches_are_spent_the_cause_is_told_that_was_its_own() -> None:
+    told = [{**UNKNOWN, "cause": cause, "from_outside": True} for cause in ("lost a peer", "was killed")]
+    first, second = (
+        Failing(Surveyed(job(limits=Limits(max_attempts=1)), survey(journal=[STARTED, outcome])))
+        for outcome in told
+    )
+    repair = Repair(Together([first, second]), Held())  # type: ignore[arg-type]
+    killed = replace(failure(), from_outside=True)
+    with pytest.raises(BudgetSpent, match="the last cause: was killed"):
+        repair._remedy(Fall(second, killed), "up", launch_anyway=False)
+
+
 def test_an_old_one_that_a_person_may_have_mended_is_launched_again_within_the_budget() -> None:
     found = survey(journal=[STARTED, UNKNOWN])
     repair(found, job(), launch_anyway=True)
