@@ -71,7 +71,7 @@ def fetch(
             if isinstance(value, (Fetched, DownloadProgress)):
                 known()
             if isinstance(value, Fetched):
-                _tell_end(job, step, value)
+                _tell_end(job, step, value, supply)
                 return value
             if isinstance(value, DownloadProgress) and value.total:
                 _tell(step, value, time.monotonic() - started)
@@ -79,12 +79,17 @@ def fetch(
 
 
 def _asked(supply: Supply | None) -> str:
-    return supply.peers[0].name if supply else "the Hub"
+    if supply is None:
+        return "the Hub"
+    return supply.same_as or supply.peers[0].name
 
 
-def _tell_end(job: Job, step: StepReport, value: Fetched) -> None:
+def _tell_end(job: Job, step: StepReport, value: Fetched, supply: Supply | None) -> None:
     step.done = f"{decimal(value.bytes)}, {value.fetched} of {value.files} files fetched"
     step.data = {"commit": value.commit, "files": value.files, "fetched": value.fetched}
+    if supply and supply.same_as:
+        step.done += f", the folder is that of {supply.same_as}"
+        step.data["same_as"] = supply.same_as
     if value.given:
         step.done += f", {decimal(sum(value.given.values()))} from {sources(value.given)}"
         step.data["given"] = dict(value.given)

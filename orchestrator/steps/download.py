@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,23 +66,22 @@ class Download(Step):
         from orchestrator.download.fetch import fetch
 
         job, exchange = work.job, work.exchange
-        known = partial(exchange.known, job.host.name) if exchange else _nobody_waits
         if not self.lacking:
-            known()
+            if exchange is not None:
+                exchange.known(job.host.name)
+                exchange.done(job.host.name)
             return None
         work.require()
-        if exchange is None or self.way is None or not self.way.receives:
-            fetch(job, self.plan.survey, work.proceed, known=known)
-            return "verify"
-        with ExitStack() as until_end:
-            waited = f"for {self.way.source} to say what there is of the checkpoint"
-            with job.report.wait("download", waited):
-                supply = until_end.enter_context(exchange.supply(job.host.name, work.proceed))
-            if supply is None:
-                job.report.emit("warning", f"{self.way.source} gives nothing: asking the Hub instead")
-            fetch(job, self.plan.survey, work.proceed, supply=supply)
+        survey = self.plan.survey
+        if exchange is None or self.way is None:
+            fetch(job, survey, work.proceed)
+        elif not self.way.receives:
+            fetch(job, survey, work.proceed, known=partial(exchange.known, job.host.name))
+            exchange.done(job.host.name)
+        else:
+            wait = partial(job.report.wait, "download")
+            with exchange.supply(job.host.name, work.proceed, wait) as supply:
+                if supply is None:
+                    job.report.emit("warning", f"{self.way.source} gives nothing: asking the Hub instead")
+                fetch(job, survey, work.proceed, supply=supply)
         return "verify"
-
-
-def _nobody_waits() -> None:
-    """No other host takes what this one fetches."""

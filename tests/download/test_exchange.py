@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,12 +17,17 @@ from orchestrator.group.ways import Want, ways
 from orchestrator.hosts.local import LocalHost
 from orchestrator.on_host.state import state
 from orchestrator.programs.download import Manifest
+from tests.waiting import eventually
 
 KNOWN = {"size": 3, "sha256": None, "blob": "b" * 40}
 NOTED = {
     "repository": "org/tiny", "revision": "main", "ignore": [], "commit": "c" * 40, "files": {"a": KNOWN}
 }  # fmt: skip
 NAMES = ("alpha", "beta", "gamma")
+
+
+def quietly(_: str) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 class Mute(LocalHost):
@@ -74,9 +79,9 @@ def answers(port: int) -> bool:
 
 def test_all_that_get_it_give_it_on_until_the_last_has_it(home: Path, hosts: dict[str, LocalHost]) -> None:
     between = exchange(home, whole=True, hosts=hosts)
-    with between.supply("beta", lambda: None) as beta:
+    with between.supply("beta", lambda: None, quietly) as beta:
         assert beta is not None
-        with between.supply("gamma", lambda: None) as gamma:
+        with between.supply("gamma", lambda: None, quietly) as gamma:
             assert gamma is not None
             assert [peer.name for peer in beta.peers] == ["alpha", "gamma"]
             assert [peer.name for peer in gamma.peers] == ["alpha", "beta"]
@@ -93,7 +98,7 @@ def test_what_the_source_fetches_is_known_once_it_says_so(home: Path, hosts: dic
     given: list[Supply | None] = []
 
     def receive() -> None:
-        with between.supply("beta", lambda: None) as supply:
+        with between.supply("beta", lambda: None, quietly) as supply:
             given.append(supply)
 
     receiving = threading.Thread(target=receive)
@@ -112,16 +117,49 @@ def test_nobody_waits_for_a_source_whose_group_goes_on_no_further(
     def proceed() -> None:
         raise Halted
 
-    with pytest.raises(Halted), exchange(home, whole=False, hosts=hosts).supply("beta", proceed):
+    with pytest.raises(Halted), exchange(home, whole=False, hosts=hosts).supply("beta", proceed, quietly):
         pass
 
 
 def test_where_the_source_gives_nothing_the_hub_is_asked(home: Path, hosts: dict[str, LocalHost]) -> None:
     mute = exchange(home, whole=True, hosts={**hosts, "alpha": Mute()})
-    with mute.supply("beta", lambda: None) as supply:
+    with mute.supply("beta", lambda: None, quietly) as supply:
         assert supply is None
 
 
 def test_who_gives_nothing_on_keeps_nobody_from_the_rest(home: Path, hosts: dict[str, LocalHost]) -> None:
-    with exchange(home, whole=True, hosts={**hosts, "gamma": Mute()}).supply("beta", lambda: None) as supply:
+    with exchange(home, whole=True, hosts={**hosts, "gamma": Mute()}).supply(
+        "beta", lambda: None, quietly
+    ) as supply:
         assert supply is not None and [peer.name for peer in supply.peers] == ["alpha"]
+
+
+def test_of_hosts_with_one_folder_one_writes_and_the_others_wait(
+    home: Path, hosts: dict[str, LocalHost]
+) -> None:
+    (home / "beta").mkdir()
+    (home / "gamma").symlink_to(home / "beta")
+    between = exchange(home, whole=True, hosts=hosts)
+    waits: list[str] = []
+    fetching, given = threading.Event(), list[Supply | None]()
+
+    def follow() -> None:
+        fetching.wait(30)
+
+        def wait(what: str) -> AbstractContextManager[None]:
+            waits.append(what)
+            return nullcontext()
+
+        with between.supply("gamma", lambda: None, wait) as supply:
+            given.append(supply)
+
+    following = threading.Thread(target=follow)
+    following.start()
+    with between.supply("beta", lambda: None, quietly) as supply:
+        assert supply is not None and [peer.name for peer in supply.peers] == ["alpha"]
+        fetching.set()
+        eventually(lambda: waits[1:] == ["for beta, which fetches it into the same folder"])
+        assert not given
+    following.join(30)
+    assert given == [Supply(supply.listing, same_as="beta")]
+    assert list((home / "beta").iterdir()) == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from orchestrator.download import fetch
-from orchestrator.download.exchange import Supply
+from orchestrator.download.exchange import ShowWait, Supply
 from orchestrator.group.ways import CheckpointWay
 from orchestrator.job import Job
 from orchestrator.programs.download import Listing, Manifest
@@ -76,13 +76,16 @@ class Exchanging:
     """An exchange of which one host's part is played."""
 
     def __init__(self, given: Supply | None) -> None:
-        self.given, self.known_on, self.open = given, list[str](), False
+        self.given, self.known_on, self.done_on, self.open = given, list[str](), list[str](), False
 
     def known(self, host: str) -> None:
         self.known_on.append(host)
 
+    def done(self, host: str) -> None:
+        self.done_on.append(host)
+
     @contextmanager
-    def supply(self, host: str, proceed: Callable[[], None]) -> Iterator[Supply | None]:
+    def supply(self, host: str, proceed: Callable[[], None], wait: ShowWait) -> Iterator[Supply | None]:
         self.open = True
         yield self.given
         self.open = False
@@ -100,6 +103,7 @@ def test_what_another_host_has_comes_from_there(
     def fetch_(job: Job, surveyed: Survey, proceed: Any, *, supply: Any = None, known: Any = None) -> None:
         assert exchange.open == (source != "gpu7")
         asked.append(supply)
+        assert not exchange.done_on
         if known:
             known()
 
@@ -113,7 +117,7 @@ def test_what_another_host_has_comes_from_there(
         assert step.do(work) == "verify"
     receives = source == "gpu8"
     assert asked == [supply if receives and gives else None]
-    assert exchange.known_on == ([] if receives else ["gpu7"])
+    assert exchange.known_on == exchange.done_on == ([] if receives else ["gpu7"])
     warned = [event.text for event in told.events if event.kind == "warning"]
     assert warned == (["gpu8 gives nothing: asking the Hub instead"] if receives and not gives else [])
 
@@ -123,4 +127,4 @@ def test_who_lacks_nothing_after_all_keeps_nobody_waiting() -> None:
     with ExitStack() as until_end:
         work = Work(job(), lambda: None, until_end, exchange=exchange)  # type: ignore[arg-type]
         assert Download(plan(survey(checkpoint=WHOLE))).do(work) is None
-    assert exchange.known_on == ["gpu7"]
+    assert exchange.known_on == exchange.done_on == ["gpu7"]

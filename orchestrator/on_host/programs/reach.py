@@ -11,8 +11,6 @@ import contextlib
 import errno
 import fcntl
 import json
-import os
-import select
 import socket
 import struct
 import sys
@@ -22,6 +20,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from orchestrator.on_host.files import input_line
 from orchestrator.on_host.ports import listeners
 from orchestrator.on_host.processes import procs
 
@@ -63,10 +62,10 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
             threading.Thread(target=_answer, args=(each, request["word"].encode()), daemon=True).start()
         ports = [each.getsockname()[1] for each in open_]
         yield {"ports": ports, "taken": taken, "mtu": _mtu(request["interface"]), "clock": time.time()}
-        if line := _line(sys.stdin.fileno(), give_up):
+        if line := input_line.line(sys.stdin.fileno(), give_up):
             reached = _dialled(json.loads(line)["others"], request["dial_seconds"])
             yield {"reached": reached, "half": _half_open(ports)}
-            _line(sys.stdin.fileno(), give_up)
+            input_line.line(sys.stdin.fileno(), give_up)
 
 
 _SOMEBODY = {"ours": False, "pid": None, "command": None, "user": None, "since": None}
@@ -164,18 +163,3 @@ def _heard(dialled: socket.socket, word: bytes, seconds: float) -> str:
     if not heard.startswith(word[: len(heard)]) or (ended and len(heard) < len(word)):
         return "another"
     return "open" if len(heard) == whole else "stuck"
-
-
-def _line(descriptor: int, give_up: float) -> bytes:
-    """The next line of what the controller says; nothing once its end is closed, or time is over."""
-    line = b""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    while not line.endswith(b"\n"):
-        if not poll.poll(max(0.0, give_up - time.monotonic()) * 1000):
-            return b""
-        data = os.read(descriptor, 1 << 16)
-        if not data:
-            return b""
-        line += data
-    return line
