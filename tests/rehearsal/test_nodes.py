@@ -215,6 +215,12 @@ def test_ray_is_part_of_the_launch_where_it_starts_the_ranks(two: Two) -> None:
     two.deploy("restart", *through)
     assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
     assert log(worker, 2).endswith("Ray runtime started.\n")
+    kill(worker, "python3")  # its node of Ray; the head's ranks live on, and a new node is none of theirs
+    for verb in ("up", "restart"):
+        (*_, refused) = two.alone(1, verb, code=2)
+        assert refused["error"]["code"] == "part_of_group"
+    two.deploy("up", *through)
+    assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
     two.deploy("stop")
     assert {*two.states()} == {"stopped"}
     assert not any(room.exists() for room in (*rooms, *(room.parents[1] / "2" / "ray" for room in rooms)))
