@@ -25,7 +25,7 @@ _DEFAULT_KEYS = ("~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ed25519")
 _DEFAULT_USER_FILES = "~/.ssh/known_hosts ~/.ssh/known_hosts2"
 _DEFAULT_GLOBAL_FILES = "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"
 _YES = frozenset({"yes", "true"})
-_ASKING_TIMEOUT = 15.0  # seconds: `Match exec` in ssh_config runs programs
+ASKING_SECONDS = 15.0  # seconds: `Match exec` in ssh_config runs programs
 
 
 @dataclass(frozen=True)
@@ -188,10 +188,10 @@ def _ask_ssh(ssh: str, target: Target, ssh_config: str | None) -> SshOptions:
     command = ssh_command(ssh, target, ssh_config)
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASKING_TIMEOUT, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=ASKING_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        raise _broken(target, f"ssh -G did not answer within {_ASKING_TIMEOUT:g} s") from None
+        raise _broken(target, f"ssh -G did not answer within {ASKING_SECONDS:g} s") from None
     if done.returncode != 0:
         reason = done.stderr.decode(errors="replace").strip() or f"ssh -G ended with {done.returncode}"
         raise _broken(target, reason.splitlines()[-1])

@@ -33,7 +33,7 @@ def open_host(
     if target.is_local:
         return LocalHost()
 
-    from orchestrator.hosts.config import resolve
+    from orchestrator.hosts.many import resolve
     from orchestrator.hosts.route import route
     from orchestrator.hosts.trust import read_fingerprints
 
