@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from orchestrator.base.errors import UsageError
+from orchestrator.base.near_file import near_file
 from orchestrator.on_host.files import regular_file
 
 CHUNK = 256 * 1024
@@ -116,8 +117,9 @@ def _is_another(file: str, source: BinaryIO) -> bool:
 
 
 def _unreadable(file: str, error: OSError) -> UsageError:
-    return _no_log(file, str(error.strerror))
+    near = near_file(Path(file)) if isinstance(error, FileNotFoundError) else None
+    return _no_log(file, str(error.strerror), **({"near": near} if near else {}))
 
 
-def _no_log(file: str, reason: str) -> UsageError:
-    return UsageError("unreadable_log", f"{file}: {reason}")
+def _no_log(file: str, reason: str, **known: str) -> UsageError:
+    return UsageError("unreadable_log", f"{file}: {reason}", **known)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from orchestrator.checks import (
     clock,
     disk,
@@ -42,11 +44,17 @@ SUBJECTS = (
 WORST_FIRST: tuple[Grade, ...] = ("fail", "warn", "unknown", "pass")
 
 
-def checks(facts: Facts, installs: PinnedEngine | None = None) -> tuple[Check, ...]:
-    """Every check of a host; `installs` is the engine of our own that a deployment would install there."""
+def checks(
+    facts: Facts, installs: PinnedEngine | None = None, ours: Collection[int] = ()
+) -> tuple[Check, ...]:
+    """Every check of a host; `installs` is the engine of our own that a deployment would install there, `ours` are the pids of its
+    launch."""
     listed: list[Check] = []
     for subject in SUBJECTS:
-        listed += engine.check(facts, installs) if subject is engine else subject.check(facts)
+        if subject is engine:
+            listed += engine.check(facts, installs)
+        else:
+            listed += gpu_memory.check(facts, ours) if subject is gpu_memory else subject.check(facts)
     return tuple(listed)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from orchestrator.checks.check import Check, not_known
 from orchestrator.facts import gpu_processes
@@ -16,8 +16,9 @@ from orchestrator.plan.gpu_room import LITTLE_MIB
 SUBJECT = "GPU memory"
 
 
-def check(facts: Facts) -> Iterator[Check]:
-    """Each process that computes on a GPU, and memory of which nobody is listed as the holder."""
+def check(facts: Facts, ours: Collection[int] = ()) -> Iterator[Check]:
+    """Each process that computes on a GPU, those of a launch of `ours` (by pid) as one, and memory of which nobody is listed as the
+    holder."""
     cards, processes = facts.cards, facts.of(gpu_processes.FACT)
     if not cards:
         return
@@ -25,11 +26,16 @@ def check(facts: Facts) -> Iterator[Check]:
         yield from not_known(SUBJECT, processes)
         return
     numbers = {card.uuid: card.index for card in cards}
-    for pid in dict.fromkeys(process.pid for process in processes):
-        same = [process for process in processes if process.pid == pid]
-        where = ", ".join(
-            f"GPU{numbers[process.gpu_uuid]}" for process in same if process.gpu_uuid in numbers
-        )
+    own = [process for process in processes if process.pid in ours]
+    if own:
+        size = sum(process.memory_mib or 0 for process in own)
+        pids = len({process.pid for process in own})
+        words = f"{size:,} MiB are held by {pids} processes of the launch that is there"
+        yield Check(SUBJECT, "pass", f"{_where(own, numbers)}: {words}")
+    others = [process for process in processes if process.pid not in ours]
+    for pid in dict.fromkeys(process.pid for process in others):
+        same = [process for process in others if process.pid == pid]
+        where = _where(same, numbers)
         yield Check(SUBJECT, "warn", f"{where}: {holder(same)}" if where else holder(same))
     hidden = [(card, mib) for card in cards if (mib := _hidden(card, processes)) > LITTLE_MIB]
     for card, mib in hidden:
@@ -37,6 +43,11 @@ def check(facts: Facts) -> Iterator[Check]:
         yield Check(SUBJECT, "warn", words, "sudo fuser -v /dev/nvidia*")
     if not processes and not hidden:
         yield Check(SUBJECT, "pass", "nobody computes on a GPU")
+
+
+def _where(processes: Sequence[GpuProcess], numbers: Mapping[str, int]) -> str:
+    cards = dict.fromkeys(numbers[each.gpu_uuid] for each in processes if each.gpu_uuid in numbers)
+    return ", ".join(f"GPU{number}" for number in cards)
 
 
 def _hidden(card: Gpu, processes: Sequence[GpuProcess]) -> int:

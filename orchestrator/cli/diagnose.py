@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli import complete, values
+from orchestrator.cli.warning import warn
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.verdict import Diagnosis
@@ -123,12 +124,10 @@ def diagnose(
 def _version_of(writer: ReadEngine, usual: str | None, file: str) -> str | None:
     """The version that was given of the usual engine, where that one wrote the log: of another it says nothing."""
     from orchestrator.engines import registry
-    from orchestrator.report.layout import passage
 
     if usual is None or writer.kind == registry.USUAL:
         return usual
-    warning = f"warning: {file} is a log of {writer.title}: --vllm-version says nothing of it, --engine-version would"
-    click.echo(passage(warning), err=True)
+    warn(f"{file} is a log of {writer.title}: --vllm-version says nothing of it, --engine-version would")
     return None
 
 

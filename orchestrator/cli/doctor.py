@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli import complete
-from orchestrator.cli.examining import REFUSED, examined, opened, playbook_of, show
+from orchestrator.cli.examining import REFUSED, examined, launched, opened, playbook_of, show
 from orchestrator.cli.options import FOLDER, SharedOptions, hosts_options
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from orchestrator.plan.collective import Measured
     from orchestrator.playbook.playbook import Playbook
 
-    Examined: TypeAlias = "tuple[Saved, tuple[Check, ...], Measured | None]"
+    Examined: TypeAlias = "tuple[Saved, frozenset[int], tuple[Check, ...], Measured | None]"
 
 VERDICTS = {0: "without a fault", REFUSED: "with a fault"}
 
@@ -102,11 +102,11 @@ def _examine(options: SharedOptions, save: str | None, *, collective: bool) -> i
     speaking = threading.Lock()
 
     def look(name: str) -> int:
-        saved, more, measured = _read(name, options, playbook, shown, collective=collective)
+        saved, ours, more, measured = _read(name, options, playbook, shown, collective=collective)
         with speaking, shown.aside():
             if save:
                 _write(save, saved)
-            return show(saved, options, more, measured)
+            return show(saved, options, more, measured, ours)
 
     with display(sys.stderr, as_json=False, hosts=len(options.hosts)) as shown:
         if several:
@@ -125,12 +125,12 @@ def _read(
 
     report = Report(shown, name)
     with opened(name, options, report) as host:
-        saved = examined(host, playbook, report)
+        saved, ours = examined(host, playbook, report), launched(host, playbook)
         if not collective:
-            return saved, (), None
+            return saved, ours, (), None
         from orchestrator.loop.collective import measure
 
-        return saved, *measure(host, saved, playbook, report)
+        return saved, ours, *measure(host, saved, playbook, report)
 
 
 def _write(name: str, saved: Saved) -> None:

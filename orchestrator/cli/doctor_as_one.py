@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli.examining import REFUSED, examined, opened, playbook_of, show
+from orchestrator.cli.examining import REFUSED, examined, launched, opened, playbook_of, show
 from orchestrator.cli.options import SharedOptions
 
 if TYPE_CHECKING:
@@ -31,15 +31,16 @@ def examine_as_one(options: SharedOptions, *, collective: bool) -> int:
     playbook = playbook_of(options)
     with display(sys.stderr, as_json=False, hosts=len(options.hosts)) as shown, ExitStack() as stack:
 
-        def look(name: str) -> tuple[Host, Saved]:
+        def look(name: str) -> tuple[Host, Saved, frozenset[int]]:
             report = Report(shown, name)
             host = stack.enter_context(opened(name, options, report))
-            return host, examined(host, playbook, report)
+            return host, examined(host, playbook, report), launched(host, playbook)
 
-        looked = side_by_side([partial(look, name) for name in options.hosts])
+        seen = side_by_side([partial(look, name) for name in options.hosts])
+        looked = [(host, saved) for host, saved, _ in seen]
         report = Report(shown, options.hosts[0])
         checks, measured = between(looked, playbook, report, collective=collective)
-    codes = [show(saved, options) for _, saved in looked]
+    codes = [show(saved, options, ours=ours) for _, saved, ours in seen]
     return max(*codes, _show(options, checks, measured))
 
 

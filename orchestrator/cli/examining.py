@@ -66,8 +66,23 @@ def examined(host: Host, playbook: Playbook | None, report: Report) -> Saved:
     return Saved(host.name, datetime.now(timezone.utc).isoformat(timespec="seconds"), facts)
 
 
+def launched(host: Host, playbook: Playbook | None) -> frozenset[int]:
+    """The pids of the launch of this playbook that lives there."""
+    if playbook is None:
+        return frozenset()
+    from orchestrator.programs.ask import ask
+    from orchestrator.programs.leftovers import Leftovers
+
+    living = ask(host, Leftovers(instance=playbook.instance))
+    return frozenset(process.pid for process in living.processes) if living else frozenset()
+
+
 def show(
-    saved: Saved, options: SharedOptions, more: tuple[Check, ...] = (), measured: Measured | None = None
+    saved: Saved,
+    options: SharedOptions,
+    more: tuple[Check, ...] = (),
+    measured: Measured | None = None,
+    ours: Collection[int] = (),
 ) -> int:
     from dataclasses import asdict
 
@@ -79,7 +94,7 @@ def show(
     from orchestrator.report.json_lines import json_line
 
     playbook = playbook_of(options)
-    listed = (*checks(saved.facts, playbook.engine.pinned if playbook else None), *more)
+    listed = (*checks(saved.facts, playbook.engine.pinned if playbook else None, ours), *more)
     worst = verdict(listed)
     if options.json:
         judged = {"verdict": worst, "checks": list(map(asdict, listed))}

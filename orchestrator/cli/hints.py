@@ -23,8 +23,8 @@ ELSEWHERE = "deploy stop {asked}  # then up again with --set port=PORT"
 AFTER: Forms = {
     # the command line, playbooks, patches, logs
     "unknown_consent": "deploy up --help",
-    "host_name": "deploy --help",
-    "unknown_hosts": "deploy up --help",
+    "host_name": "deploy up --help",
+    "unknown_hosts": ("{command} --hosts {near}", "deploy up --help"),
     "hosts_file": "deploy up --help",
     "invalid_option": ("deploy {verb} --help", "deploy show {playbook}"),
     "unknown_playbook": "deploy list playbooks",
@@ -44,7 +44,7 @@ AFTER: Forms = {
         "deploy rehearse {options} --fault list",
         "deploy rehearse --fault list",
     ),
-    "unreadable_log": "deploy diagnose FILE",
+    "unreadable_log": ("deploy diagnose {near}", "deploy diagnose FILE"),
     "one_log_only": "deploy diagnose FILE",
     "not_one_launch": "deploy diagnose FILE",
     "no_engine_log": "deploy diagnose vllm.log",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.base.errors import UsageError
+from orchestrator.cli.warning import warn
 
 if TYPE_CHECKING:
     from orchestrator.cli.log_reading import ReadLog
@@ -35,8 +36,14 @@ class HostLog:
 
 
 def of(files: Sequence[str]) -> tuple[HostLog, ...]:
-    """The logs that are named, by files or by folders of them, each once. Raises UsageError("unreadable_log")."""
+    """The logs that are named, by files or by folders of them, each once; beside others a file without a byte is told and left out.
+    Raises UsageError("unreadable_log")."""
     paths = list(dict.fromkeys(path for file in files for path in _within(file)))
+    empty = [path for path in paths if Path(path).is_file() and Path(path).stat().st_size == 0]
+    if 0 < len(empty) < len(paths):
+        for path in empty:
+            warn(f"{path} is empty: it says nothing, and is left out")
+        paths = [path for path in paths if path not in empty]
     return tuple(HostLog(host, file) for host, file in zip(_hosts(paths), paths, strict=True))
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from orchestrator.cli.warning import warn
+
 if TYPE_CHECKING:
     from orchestrator.diagnosis.carriers.peel import Wrapping
     from orchestrator.diagnosis.verdict import Diagnosis
@@ -104,7 +106,7 @@ def _turned(
         size += len(chunk)
         if size > MOST_BYTES:
             more = f"is too large to be turned here: tac {file} | deploy diagnose -"
-            click.echo(passage(f"warning: {file} has its newest line first, and {more}"), err=True)
+            warn(f"{file} has its newest line first, and {more}")
             return beginning, chain(held[1:], chunks), _as_it_is
     click.echo(passage(f"note: {file} has its newest line first: it is read from its end"), err=True)
     log = Turned(held)

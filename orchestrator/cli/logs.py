@@ -13,6 +13,7 @@ import click
 
 from orchestrator.cli import values
 from orchestrator.cli.options import SharedOptions, shared_options
+from orchestrator.cli.warning import warn
 
 if TYPE_CHECKING:
     from orchestrator.diagnosis.lines import Line
@@ -102,7 +103,7 @@ def _together(
     wide = max(len(prefix_of(host, True)) for host in logs)
     for line in as_they_come(each) if follow else in_order(each):
         if isinstance(line, DeployError):
-            click.echo(f"warning: {line.message}", err=True)
+            warn(line.message)
             continue
         prefix = f"{prefix_of(line.host, True):<{wide}}"
         if as_json:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
+from orchestrator.cli.warning import warn
 
 if TYPE_CHECKING:
     from orchestrator.base.errors import DeployError
@@ -52,7 +53,8 @@ class Plans:
         self._courses: dict[str, Course] = {}
 
     def take(self, deployment: Deployment, planned: Sequence[Course]) -> int:
-        """The exit code; raises what the run would be refused for."""
+        """The exit code; raises what the run would be refused for, and what is said of a part of a group before anything is planned."""
+        deployment.require_whole()
         if deployment.readings[0].job.group:
             return _show_as_one(self._options, deployment, planned, deployment.between(planned))
         (own,) = planned
@@ -79,7 +81,7 @@ class Plans:
         for hosts, own in alike(warnings, tuple):
             where = f"{named(hosts)}: " if len(hosts) < len(courses) else ""
             for warning in own:
-                click.echo(passage(f"warning: {where}{warning}"), err=True)
+                warn(f"{where}{warning}")
 
 
 def _show_as_one(
@@ -126,7 +128,7 @@ def _show_as_one(
         hosts_named = ", ".join(job.host.name for job in jobs)
         write(check_lines(hosts_named, between, width_of(sys.stdout)), sys.stdout)
     for warning in warnings:
-        click.echo(passage(f"warning: {warning}"), err=True)
+        warn(warning)
     if refused:
         raise refused
     return 0
@@ -149,7 +151,7 @@ def show_plan(options: SharedOptions, reading: Reading, planned: Course) -> int:
         return refused.exit_code if refused else 0
     click.echo(passage("\n".join(whole(planned))))
     for warning in planned.plan.warnings:
-        click.echo(passage(f"warning: {warning}"), err=True)
+        warn(warning)
     if refused:
         raise refused
     return 0

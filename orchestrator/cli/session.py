@@ -77,10 +77,23 @@ def on_each_host(
             return _on_all(command, whole=whole, as_far_as_reached=as_far_as_reached)
         if not several:
             return _on_host(command, options.hosts[0])
+        if options.json and report_to is not None and closing is None:
+            instance = sought.playbook.instance
+            closing = lambda ends: _summarised(instance, ends)  # noqa: E731
         return side_by_side(
             options.hosts, sought.playbook.instance, lambda name: _on_host(command, name), shown,
             as_json=options.json, breadth=options.breadth, words=words, closing=closing,
         )  # fmt: skip
+
+
+def _summarised(instance: str, ends: Sequence[HostEnd]) -> None:
+    """The last line of a verb whose standard output has a JSON object a host."""
+    from orchestrator.base.events import Report
+    from orchestrator.report.json_lines import JsonLines
+    from orchestrator.report.outcomes import groups_json, in_groups
+
+    report = Report(JsonLines(sys.stdout), "", instance)
+    report.emit("summary", in_groups(ends), outcomes=groups_json(ends))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.cli.options import SharedOptions
 from orchestrator.engines.command_line import canonical
@@ -12,6 +12,8 @@ from orchestrator.on_host.secrets.secrets import STARS, holds_secret, is_secret,
 _VALUED = ("--env", "--set", "--engine-arg")
 _LISTED = ("--consent", "--patch", "--no-patch", "--host")
 """Options that are given once for each value."""
+_FLAGS = ("--as-one", "--part", "--dry-run", "--json", "--yes")
+"""Options without a value: what stands behind one is another word."""
 
 
 def as_typed(arguments: Sequence[str]) -> str:
@@ -24,12 +26,22 @@ def amended(command: str, more: str) -> str:
     """The command with further options behind it; what it says of the same thing already is left out."""
     anew = {_thing(words) for words in _options(shlex.split(more))} - {None}
     kept = [words for words in _options(shlex.split(command)) if _thing(words) not in anew]
-    return f"{shlex.join(word for words in kept for word in words)} {more}"
+    return f"{shlex.join(word for words in _once(kept) for word in words)} {more}"
+
+
+def _once(options: Iterable[Sequence[str]]) -> Iterator[Sequence[str]]:
+    """The options, of those that name a host twice the first."""
+    named = set[tuple[str, str] | None]()
+    for words in options:
+        thing = _thing(words)
+        if thing is None or thing[0] != "--host" or thing not in named:
+            yield words
+        named.add(thing)
 
 
 def on_group(command: str, hosts: Sequence[str]) -> str:
     """The command for all of the hosts that serve as one, whichever of them it names."""
-    mine = ("--host", "--as-one", "--part")
+    mine = ("--host", "--hosts", "--as-one", "--part")
     kept = [words for words in _options(shlex.split(command)) if words[0].partition("=")[0] not in mine]
     named = [word for host in hosts for word in ("--host", host)]
     return shlex.join([*(word for words in kept for word in words), *named, "--as-one"])
@@ -39,14 +51,18 @@ def _options(words: Sequence[str]) -> Iterator[Sequence[str]]:
     """Each option with what stands behind it, which is its value or none of its own, and each other word by itself."""
     rest = list(words)
     while rest:
-        alone = not rest[0].startswith("--") or "=" in rest[0] or rest[1:2] == [] or rest[1].startswith("-")
+        name = rest[0]
+        last = rest[1:2] == [] or rest[1].startswith("-")
+        alone = not name.startswith("--") or "=" in name or name in _FLAGS or last
         yield rest[: 1 if alone else 2]
         del rest[: 1 if alone else 2]
 
 
 def _thing(words: Sequence[str]) -> tuple[str, str] | None:
-    """What an option with a value says something of: its name, with the key of a setting, or with the value where an
-    option may be given often; None for anything else."""
+    """What an option says something of: its name, with the key of a setting, or with the value where an option may be given
+    often; None for anything else."""
+    if words[0] in _FLAGS:
+        return words[0], ""
     name, glued, value = words[0].partition("=")
     if not name.startswith("--") or not (glued or len(words) == 2):
         return None

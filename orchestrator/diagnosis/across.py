@@ -30,9 +30,10 @@ _GUESSED = "process-killed"
 """The patch that knows of a process no more than that it was killed."""
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 
-Part = Literal["cause", "same", "other", "follows", "ended", "waits", "goes_on"]
+Part = Literal["cause", "same", "other", "follows", "ended", "waits", "lives", "goes_on"]
 """What a host's log has to do with the cause: it tells it, the same, another failure that explains no more, only that somebody
-else failed, or that it was ended itself; or its ranks wait where all meet, or it tells of nothing that went wrong."""
+else failed, or that it was ended itself; or its ranks wait where all meet, or it tells of nothing that went wrong, and may be known to
+live."""
 
 
 class _Weight(IntEnum):
@@ -54,11 +55,12 @@ class _Weight(IntEnum):
 @dataclass(frozen=True)
 class Account:
     """One host's part of a launch: the diagnosis of its log; `at`, by one clock for all of them (seconds), when the root
-    cause was written, None where nobody knows; `gone`: its processes are known to have ended."""
+    cause was written, None where nobody knows; `gone`: its processes are known to have ended, `lives`: to be there."""
 
     diagnosis: Diagnosis
     at: float | None = None
     gone: bool = False
+    lives: bool = False
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def _waits(account: Account) -> bool:
 
 def _part(account: Account, weight: _Weight, cause: Account, most: _Weight) -> Part:
     if weight == _Weight.NOTHING:
-        return "waits" if _waits(account) else "goes_on"
+        return "waits" if _waits(account) else "lives" if account.lives else "goes_on"
     if weight == most and _same(account.diagnosis, cause.diagnosis):
         return "same"
     if weight == _Weight.WHY:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
+from difflib import get_close_matches
 from pathlib import Path
 
 from orchestrator.base.data_folders import config_folder
 from orchestrator.base.errors import UsageError
+from orchestrator.base.near_file import near_file
 from orchestrator.hosts.ranges import MOST, expanded, split
 from orchestrator.hosts.target import parse_target
 from orchestrator.on_host.files import regular_file
@@ -108,8 +111,15 @@ def _config() -> Path | None:
 
 
 def _unknown(text: str, names: tuple[str, ...]) -> UsageError:
+    """With a file or group of nearly this name, or for a path the folder in which it was looked for."""
+    near, file = get_close_matches(text, names, n=1), Path(text)
+    if not near and (beside := near_file(file)):
+        near = [beside]
+    look = f"ls {shlex.quote(str(file.parent))}" if "/" in text or file.suffix else None
     groups = f"groups there: {', '.join(names)}" if names else "no group is there"
     return UsageError(
         "unknown_hosts",
         f"--hosts {brief(text, 60)!r} is no file, and no group of {config_folder() or '~/.config/deploy'}/{CONFIG} ({groups})",
+        next_command=None if near else look,
+        **({"near": near[0]} if near else {}),
     )

@@ -44,6 +44,8 @@ def parse_target(text: str) -> Target:
     host, port = _split_port(text, address)
     if not host:
         raise _refused(text, "it names no host")
+    if "[" in host or "]" in host:
+        raise _refused(text, "a range of hosts is written NAME[01-16] or NAME[1,3,7-9]")
     for word, unsafe in ((user, _UNSAFE_USER), (host, _UNSAFE_HOST)):
         if word.startswith("-"):
             raise _refused(text, "ssh would take a leading '-' for an option")

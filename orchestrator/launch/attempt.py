@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal
 
 from orchestrator.base.amounts import duration, fewest
 from orchestrator.base.errors import BudgetSpent, DeployError, HostError, PreflightRefused, UsageError
+from orchestrator.base.events import StepReport
 from orchestrator.diagnosis.engine import Diagnosis, diagnose_log
 from orchestrator.diagnosis.live import Live
 from orchestrator.diagnosis.moments import written
@@ -19,7 +22,7 @@ from orchestrator.launch.failure import Failure, how_it_ended
 from orchestrator.launch.following_end import FollowingEnd
 from orchestrator.launch.other_hosts import ALONE, OtherHosts
 from orchestrator.launch.packed import packed
-from orchestrator.launch.progress import LINGER_SECONDS, Past, Progress
+from orchestrator.launch.progress import FOR_GOOD_SECONDS, LINGER_SECONDS, Past, Progress
 from orchestrator.launch.server import SMOKE_SECONDS, Server, UnderWay, tokens
 from orchestrator.launch.unsaid import ended_without_a_word
 from orchestrator.launch.watch import Seen, Watch
@@ -38,6 +41,11 @@ HEALTH_INTERVAL_SECONDS = 0.25
 PEER_SECONDS, QUIET_SECONDS = 6.0, 1.5
 """How long one is listened to, at most and without another line, after another host of its group has failed: seen with vLLM
 0.32, ranks say within a second that a peer is gone."""
+
+COMPUTES = "computed its part"
+"""What is told of a launch for which another host answers, once that has."""
+NEARLY = 0.8
+"""The part of its time after which a launch counts as late that another one of its group is too: they do not begin at once."""
 
 
 class Attempt:
@@ -70,11 +78,13 @@ class Attempt:
             live, past, served=under_way.served, peers=peers, spread=plan.playbook.node is not None
         )
         self._proven = False
+        self._along: StepReport | None = None
         self._dumps: tuple[DumpFile, ...] = ()
         self.context: int | None = None
         """Tokens of one request, as the server told with its last completion, or fewer where its log knows better."""
 
     def __enter__(self) -> Attempt:
+        self._began = time.monotonic()
         request = FollowLaunch(
             host=self._under_way.endpoint.host,
             port=self._under_way.endpoint.port,
@@ -115,15 +125,30 @@ class Attempt:
             self._healthy()
         return None
 
+    @contextmanager
+    def alongside(self) -> Iterator[None]:
+        """Tell how it goes while another host is waited for, which it computes for: it has no moment of its own at which it is ready."""
+        with self._job.report.step(
+            f"launch {self._under_way.launch}", "starting", limit=self._job.ready_seconds
+        ) as step:
+            self._shown.step = self._along = step
+            yield
+
     def outlive(self, seconds: float) -> Failure | None:
         """Make sure for so long that one which answered lives on (None), while others are waited for."""
         seen = self._watch.until_exit(seconds)
-        return None if seen.state == "late" else self._failure(self._end(seen))
+        if seen.state == "late":
+            return None
+        if self._along is not None:
+            self._along.state, self._along.done = "failed", how_it_ended(seen, None)
+        return self._failure(self._end(seen))
 
     def overheard(self) -> Failure | None:
         """How it stands now that another host of its group has failed, once it has said what it has to say of that: its log may
         be the one with the cause. None where its host is not reached."""
         self._shown.step = None  # which was told to have ended
+        if self._along is not None:
+            self._along.state = "halted"
         try:
             seen = self._watch.until_quiet(PEER_SECONDS, QUIET_SECONDS)
             if seen.state == "exited":
@@ -139,6 +164,8 @@ class Attempt:
 
     def vouched(self) -> None:
         """A completion came out of another host's launch for which this one computes."""
+        if self._along is not None:
+            self._along.done = self._shown.summary(COMPUTES)
         self._healthy()
 
     def ask_again(self) -> Failure | None:
@@ -147,7 +174,10 @@ class Attempt:
         return None if end is None else self._failure(end)
 
     def _end(self, seen: Seen) -> FollowingEnd:
-        return FollowingEnd(seen, idle_seconds=self._shown.idle_seconds)
+        """Whose ranks wait where all meet when the time for a launch is over waits in vain, since however long."""
+        over = time.monotonic() - self._began > NEARLY * self._job.ready_seconds
+        in_vain = over and self._shown.waits
+        return FollowingEnd(seen, idle_seconds=FOR_GOOD_SECONDS if in_vain else self._shown.idle_seconds)
 
     def _settled(self, end: FollowingEnd | None) -> Failure | None:
         """What an end comes to. One that may have served for days is not given up for the first answer that fails."""
@@ -167,7 +197,7 @@ class Attempt:
             if seen.state != "ready":
                 step.state, step.done = "failed", how_it_ended(seen, None)
                 return self._end(seen)
-            step.done = self._shown.summary
+            step.done = self._shown.summary("healthy")
             self._shown.answered = True
         return None
 

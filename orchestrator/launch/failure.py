@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -94,9 +95,11 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def no_remedy(failure: Failure, reason: str, *, host: str, ended: bool = False) -> DeployError:
+def no_remedy(
+    failure: Failure, reason: str, *, host: str, ended: bool = False, apart: Sequence[str] = ()
+) -> DeployError:
     """The error of a failure that nothing is left to be done about; `reason` says why its patch is not applied, `ended` that
-    the launch is ended all the same."""
+    the launch is ended all the same, `apart` which hosts do not reach each other, where it is that."""
     subject = f"{host}: launch {failure.launch}"
     onward = {"verb": "restart"} if failure.asked else {}
     finding = failure.diagnosis.finding
@@ -112,9 +115,10 @@ def no_remedy(failure: Failure, reason: str, *, host: str, ended: bool = False) 
     if finding is not None:
         return LaunchFailed("no_remedy_left", f"{subject} failed: {likely}{finding.title}. {reason}")
     if failure.seen.state in ("late", "hanging") and failure.answer is None:
-        last = f"the last it said: {failure.cause}"
+        last = f"; the last it said: {failure.cause}"
+        why = f": {' and '.join(apart)} do not reach each other" if apart else last
         how = "was not healthy in time" if failure.seen.state == "late" else "hangs"
-        return BudgetSpent("not_ready", f"{subject} {how}; {last}")
+        return BudgetSpent("not_ready", f"{subject} {how}{why}")
     bundle = f". Log, facts, plan and diagnosis are in {failure.bundle}" if failure.bundle else ""
     cause = failure.cause.rstrip(".")
     if failure.hung:

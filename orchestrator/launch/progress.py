@@ -80,6 +80,11 @@ class Progress:
             return FOR_GOOD_SECONDS  # which of itself is no hang: all others must wait there too
         return now - self._life
 
+    @property
+    def waits(self) -> bool:
+        """Whether its ranks wait for those of other hosts where all meet."""
+        return self._spread and self._waits_since is not None
+
     def log(self, chunk: bytes) -> None:
         """Take bytes of the log that arrived together."""
         with self._one_at_a_time:
@@ -153,15 +158,14 @@ class Progress:
         if self.step is not None:
             self.step.progress(text, **data)
 
-    @property
-    def summary(self) -> str:
-        """What a launch spent its time on, as far as it was followed: "weights 3m10s, graphs 41s, healthy"."""
+    def summary(self, end: str) -> str:
+        """What a launch spent its time on, as far as it was followed, and its end: "weights 3m10s, graphs 41s, healthy"."""
         spent = []
         times = [*self._reached.values(), time.monotonic()]
         for name, began, ended in zip(self._reached, times, times[1:], strict=False):
             if ended - began >= WORTH_A_WORD_SECONDS:
                 spent.append(f"{SHORT.get(name, name)} {duration(ended - began)}")
-        return ", ".join([*spent, "healthy"])
+        return ", ".join([*spent, end])
 
 
 def phase_text(phase: Phase) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.job import Job
+from orchestrator.on_host.removing.shared_memory import LIVES
 from orchestrator.plan.plan import Plan
 from orchestrator.playbook.endpoint import api_key, place_of
 from orchestrator.programs.ask import ask
@@ -128,7 +129,13 @@ def ended(stopped: Stopped) -> str:
             doubtful.setdefault(entry.reason, []).append(entry.name)
     for reason, names in doubtful.items():
         stay = "1 file stays" if len(names) == 1 else f"{len(names)} files stay"
-        done.append(f"{stay}, {reason}; if not: cd /dev/shm && rm {' '.join(map(shlex.quote, names))}")
+        # nobody is led to remove what a process that lives may yet use: its names are in the JSON alone
+        remove = (
+            ""
+            if reason.endswith(LIVES)
+            else f"; if not: cd /dev/shm && rm {' '.join(map(shlex.quote, names))}"
+        )
+        done.append(f"{stay}, {reason}{remove}")
     return "; ".join(done)
 
 

@@ -76,7 +76,7 @@ class Deployment:
     def _bring_up(self, goal: Goal, doing: str) -> None:
         begins: list[Onward | None] = [None] * len(self.readings)
         planned = waited_for(self.readings, self._courses(goal, begins), lambda: self._courses(goal, begins))
-        self._require_whole()
+        self.require_whole()
         for reading, own in zip(self.readings, planned, strict=True):
             if own.refusals:
                 with reading.named():
@@ -158,7 +158,7 @@ class Deployment:
     def patch_only(self) -> tuple[Change, ...]:
         """Apply what the last failure, a prediction or --patch asks for; starts and cleans nothing."""
         planned = self._courses("patch")
-        self._require_whole()
+        self.require_whole()
         for reading, own in zip(self.readings, planned, strict=True):
             with reading.named():
                 reading.require_readable(own.plan.survey)
@@ -209,7 +209,7 @@ class Deployment:
         """What `stop` would end on each host; reads only."""
         endings = self._together(_no_lock).each(lambda acting: acting.reading.ending())
         if not part:
-            self._require_whole(AS_A_PART)
+            self.require_whole(AS_A_PART)
         return endings
 
     def revert(self, patch_id: str | None, *, forget: bool = False, part: bool = False) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ class Deployment:
                 except UsageError as error:
                     absent.append(error)
             if not part:
-                self._require_whole(AS_A_PART)
+                self.require_whole(AS_A_PART)
             if not planned:
                 raise absent[0]
             for acting, steps in planned:
@@ -235,7 +235,7 @@ class Deployment:
                     acting.do(steps)
         return tuple(dict.fromkeys(step.applied.patch for _, steps in planned for step in steps))
 
-    def _require_whole(self, otherwise: str = "") -> None:
+    def require_whole(self, otherwise: str = "") -> None:
         """Raise UsageError("part_of_group") where a launch on these hosts serves with others that are not among them: a rank
         that is ended or started alone leaves the others waiting. `otherwise`: how it is done all the same."""
         named = {reading.job.host.name for reading in self.readings}

@@ -173,7 +173,8 @@ class Repair:
         """The error of a failure about which nothing is left to be done."""
         reason = decision.reason or "What a person can do is told with the finding"
         host, several = fall.acting.reading.job.host.name, len(self._together.hosts) > 1
-        return no_remedy(fall.failure, reason, host=host, ended=several)
+        apart = [acting.reading.job.host.name for acting in self._together.hosts] if fall.apart else []
+        return no_remedy(fall.failure, reason, host=host, ended=several, apart=apart)
 
     def _tell_finding(self, fall: Fall, decision: Decision, *, host: str) -> None:
         """The panel of a failure; `host` is what the host knows beside the log."""

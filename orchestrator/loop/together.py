@@ -33,6 +33,8 @@ class Fall:
     failure: Failure
     hosts: tuple[str, ...] = ()
     failures: tuple[tuple[Acting, Failure], ...] = ()
+    apart: bool = False
+    """Whether it is that the hosts do not reach each other."""
 
 
 class Together:
@@ -99,12 +101,16 @@ class Together:
         if failed:
             jobs = [acting.reading.job for acting, _ in failed]
             grammar = jobs[0].playbook.kind.log
-            from orchestrator.loop.falling import whose  # what reads logs is imported where one failed
+            from orchestrator.loop.falling import (  # what reads logs is imported where one failed
+                as_apart,
+                whose,
+            )
 
-            number, words = whose(
+            number, words, apart = whose(
                 [job.host.name for job in jobs], [failure for _, failure in failed], grammar
             )
-            return Fall(*failed[number], words, tuple(failed))
+            acting, failure = failed[number]
+            return Fall(acting, as_apart(failure) if apart else failure, words, tuple(failed), apart)
         return tuple(end for end in ends if not isinstance(end, Failure))
 
     def end(self) -> None:

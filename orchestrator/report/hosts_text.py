@@ -61,6 +61,8 @@ def _sentence(diagnosis: Diagnosis, part: str, *, untold: bool) -> str:
     if part == "waits":
         place = diagnosis.meeting.place if diagnosis.meeting else ""
         return f"waits for the others where the ranks meet{f' ({place})' if place else ''}"
+    if part == "lives":
+        return "lives, and says nothing of a failure"
     if part == "goes_on":
         ends = "ends without a word of a failure: look there for who ended it, or whether the machine is gone"
         return ends if untold else "says nothing of a failure"

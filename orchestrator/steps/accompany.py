@@ -50,6 +50,7 @@ class Accompany(Step):
         return Effects((words,), depends=A_REPAIR)
 
     def meanwhile(self, work: Work) -> Failure | Onward | None:
+        work.tell_alongside()
         return settled(work.attempt.outlive(GLANCE_SECONDS), ours=self.ours)
 
     def do(self, work: Work) -> Failure | Onward | None:

@@ -78,6 +78,7 @@ class Work:
         """Tokens of one request, as the server told with its last completion."""
         self._until_end = until_end
         self._attempt: Attempt | None = None
+        self._alongside = False
 
     def follow(self, plan: Plan, launch: UnderWay, *, past: Past) -> None:
         """Follow this launch until the list has ended."""
@@ -85,6 +86,12 @@ class Work:
 
         attempt = Attempt(self.job, plan, launch, past=past, peers=self._peers)
         self._attempt = self._until_end.enter_context(attempt)
+
+    def tell_alongside(self) -> None:
+        """Tell until the list has ended how the launch goes that computes for another host."""
+        if not self._alongside:
+            self._alongside = True
+            self._until_end.enter_context(self.attempt.alongside())
 
     def overheard(self) -> Failure | None:
         """What the launch that is followed, if one is, says now that another host of the group has failed."""

@@ -68,3 +68,11 @@ def test_nothing_known_is_no_clean_bill() -> None:
 def test_what_a_host_says_acts_on_no_terminal() -> None:
     lines = check_lines("gpu7", [Check("GPUs", "warn", "\x1b[2J it\x07", "sudo \x1b]0;x\x07")], 80)
     assert not any(sign in plain(line) for line in lines for sign in "\x1b\x07")
+
+
+def test_the_memory_of_a_launch_of_our_own_is_no_warning() -> None:
+    (path,) = (path for path in CASES if path.stem == "everything_wrong")
+    listed = checks(facts_of(case(path)["facts"]), ours={8121})
+    held = [(check.verdict, check.sentence) for check in listed if check.subject == "GPU memory"]
+    assert held[0] == ("pass", "GPU0, GPU1: 80,000 MiB are held by 1 processes of the launch that is there")
+    assert [verdict for verdict, _ in held[1:]] == ["warn"]  # what nobody is listed for

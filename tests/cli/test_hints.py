@@ -30,7 +30,9 @@ ASKED = "tiny --host gpu7"
 @pytest.mark.parametrize(
     ("error", "command"),
     [
-        (UsageError("host_name", "x"), "deploy --help"),
+        (UsageError("host_name", "x"), "deploy up --help"),
+        (UsageError("unreadable_log", "x", near="a b.log"), "deploy diagnose 'a b.log'"),
+        (UsageError("unknown_hosts", "x", near="rack1"), f"{TYPED} --hosts rack1"),
         (UsageError("invalid_option", "x", verb="logs"), "deploy logs --help"),
         (UsageError("invalid_option", "x", playbook="a b"), "deploy show 'a b'"),
         (UsageError("invalid_option", "x"), None),
@@ -83,7 +85,7 @@ def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, 
         program, first = form.split()[:2]
         assert program == "deploy"
         assert first in COMMANDS or first in ("{asked}", "{verb}", "--help"), form
-        assert names(form) <= {"asked", "verb", "playbook", "fault", "options", "argument"}
+        assert names(form) <= {"asked", "verb", "playbook", "fault", "options", "argument", "near"}
 
 
 def test_the_verbs_of_a_deployment() -> None:

@@ -49,6 +49,15 @@ def test_a_folder_is_its_logs_or_those_of_the_folders_in_it(tmp_path: Path) -> N
     assert [log.host for log in of([str(tmp_path)])] == ["alone"]
 
 
+def test_a_file_without_a_byte_is_no_log_of_a_host(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.log"
+    empty.touch()
+    alpha = str(FOLDER / "rank1-config-differs-shape.alpha.log")
+    shown, alone = run(alpha, str(empty)), run(alpha)
+    assert (shown.exit_code, shown.stdout) == (alone.exit_code, alone.stdout)
+    assert "empty.log is empty" in " ".join(shown.stderr.split())
+
+
 def test_the_cause_is_told_with_its_host_and_what_the_other_said() -> None:
     shown = run(*pair("rank1-config-differs-shape"))
     assert shown.exit_code == 6

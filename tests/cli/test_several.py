@@ -78,3 +78,18 @@ def test_hosts_of_a_file_are_looked_at_in_one_command(
     ]
     assert run(["status", "kimi-k2.5"]) == 2
     assert "Missing option '--host'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["status", "plan"])
+def test_what_prints_an_object_a_host_ends_with_the_summary_that_all_verbs_have(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    playbook = tmp_path / "tiny.yaml"
+    playbook.write_text('{"model": {"repository": "deploy-tests/nothing"}, "context": 256}')
+    hosts = ["--host", "gpu1.invalid", "--host", "gpu2.invalid"]
+    assert run([verb, str(playbook), *hosts, "--json"]) == 3
+    *_, summary = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (summary["event"], summary["text"]) == (
+        "summary",
+        "2 unreachable: gpu1.invalid, gpu2.invalid",
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.main import run
-from orchestrator.cli.typed import amended, as_typed, retyped
+from orchestrator.cli.typed import amended, as_typed, on_group, retyped
 
 
 def test_a_password_typed_with_the_host_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,7 +74,16 @@ def test_an_argument_is_typed_otherwise(typed: str, argument: str, instead: str 
         ("k --consent linger", "--consent listen-openly", "k --consent linger --consent listen-openly"),
         ("up -v k --host a --host b", "-v", "up -v k --host a --host b -v"),
         ("k --dry-run --host 'a b'", "--name NAME", "k --dry-run --host 'a b' --name NAME"),
+        ("k --host a --as-one", "--host HOST --as-one", "k --host a --host HOST --as-one"),
+        ("--as-one k --host a --host a", "--host HOST --as-one", "k --host a --host HOST --as-one"),
     ],
 )
 def test_what_an_option_says_anew_is_not_said_twice(typed: str, more: str, command: str) -> None:
     assert amended(f"deploy {typed}", more) == f"deploy {command}"
+
+
+@pytest.mark.parametrize(
+    "typed", ["stop k --host b --part", "stop --as-one k --host a --host c", "stop k --hosts rack1 --as-one"]
+)
+def test_a_command_for_a_whole_group_names_its_hosts_alone(typed: str) -> None:
+    assert on_group(f"deploy {typed}", ("a", "b")) == "deploy stop k --host a --host b --as-one"

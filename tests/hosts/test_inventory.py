@@ -70,6 +70,24 @@ def test_a_mistake_says_its_place(name: str, content: str | None, message: str, 
     assert message in caught.value.message
 
 
+def test_a_list_with_half_a_range_says_how_one_is_written() -> None:
+    with pytest.raises(
+        UsageError, match=r"'gpu\[1-' is not a host: a range of hosts is written NAME\[01-16\]"
+    ):
+        listed("gpu[1-")
+
+
+def test_what_is_not_there_is_told_with_what_has_nearly_its_name(tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("gpu1\n")
+    for text, near in (("rack-1", "rack1"), ("host.txt", "hosts.txt")):
+        with pytest.raises(UsageError) as caught:
+            listed(text)
+        assert (caught.value.known, caught.value.next_command) == ({"near": near}, None)
+    with pytest.raises(UsageError) as caught:
+        listed("racks/nothing.yaml")
+    assert caught.value.next_command == "ls racks"
+
+
 def test_without_a_configuration_there_is_no_group(config: Path) -> None:
     config.unlink()
     assert group_names() == ()

@@ -44,6 +44,8 @@ def test_what_ssh_accepts(text: str, user: str | None, host: str, port: int | No
         "gpu box",
         "gpu\n",
         "gpu\tbox",
+        "gpu[1-",
+        "gpu1-3]",
         "gpu\x00",
         "gpu\x7f",
         "gpu;ls",

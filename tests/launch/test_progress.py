@@ -206,7 +206,7 @@ def test_what_a_launch_spent_its_time_on(clock: Clock) -> None:
         reader.phases = [Phase(name)]
         made.log(b"line\n")
         clock.now += seconds
-    assert made.summary == "weights 3m10s, graphs 41s, healthy"
+    assert made.summary("healthy") == "weights 3m10s, graphs 41s, healthy"
 
 
 def test_a_server_came_up_where_its_log_or_somebody_who_knows_says_so() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.launch.server import ended
+from orchestrator.on_host.removing.shared_memory import LIVES
 from orchestrator.programs.stop import Stopped
 
 ANSWER: dict[str, Any] = {
@@ -33,6 +34,12 @@ def test_what_may_be_somebody_elses_is_named_with_what_to_type() -> None:
     words = told(left=[{"pid": 9, "name": "tee"}], shm_kept=[doubtful])
     assert "; pid 9 (tee) writes into the log, is not known to be of the launch, and lives on" in words
     assert words.endswith("; 1 file stays, may be of pid 9 (python3); if not: cd /dev/shm && rm psm_2")
+
+
+def test_nobody_is_led_to_remove_what_a_process_that_lives_may_use() -> None:
+    reason = f"may be of pid 9 (python3){LIVES}"
+    kept = [{"name": "psm_2", "bytes": 1, "reason": reason, "doubtful": True}]
+    assert told(shm_kept=kept).endswith(f"; 1 file stays, {reason}")
 
 
 def test_what_stays_for_one_reason_is_told_once() -> None:

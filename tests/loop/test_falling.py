@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.diagnosis.verdict import Diagnosis, Finding
 from orchestrator.engines import registry
-from orchestrator.launch.failure import Failure
+from orchestrator.launch.failure import Failure, no_remedy
 from orchestrator.launch.watch import Seen
-from orchestrator.loop.falling import whose
+from orchestrator.loop.falling import as_apart, whose
 from tests.diagnosis.test_across import LOST, WAITS, WHY, quiet
 
 VLLM = registry.read("vllm").log
@@ -54,16 +54,34 @@ def test_what_the_others_said_is_told() -> None:
     assert whose(HOSTS, [overheard(quiet(meeting=WAITS)), ended(WHY)], VLLM)[1][1:] == (
         "gpu-a: waits for the others where the ranks meet (10.0.0.1:29501)",
     )
+    assert whose(HOSTS, [overheard(quiet()), ended(LOST)], VLLM)[1][1:] == (
+        "gpu-a: lives, and says nothing of a failure",
+    )
+
+
+def test_what_a_patch_knows_of_ranks_that_hang_is_not_said_of_those_that_never_met() -> None:
+    finding = Finding(
+        patch="hang-nccl-start", category="nccl", title="x", explanation="x", confidence="certain"
+    )
+    hangs = Failure(1, Seen("hanging"), quiet("hang", WAITS).model_copy(update={"finding": finding}))
+    assert as_apart(hangs).diagnosis.finding is None
+    refused = Failure(1, Seen("exited"), WHY.model_copy(update={"finding": finding}))
+    assert as_apart(refused) == refused
+    error = no_remedy(as_apart(hangs), "x", host="gpu-a", apart=HOSTS)
+    assert (error.code, error.message) == (
+        "not_ready",
+        "gpu-a: launch 1 hangs: gpu-a and gpu-b do not reach each other",
+    )
 
 
 def test_of_a_host_that_serves_alone_nothing_more_is_to_be_said() -> None:
-    assert whose(HOSTS[:1], [ended(LOST)], VLLM) == (0, ())
+    assert whose(HOSTS[:1], [ended(LOST)], VLLM) == (0, (), False)
 
 
 def test_hosts_that_wait_for_each_other_are_told_as_that() -> None:
     waiting = Failure(1, Seen("hanging"), quiet("hang", WAITS))
-    number, (sentence,) = whose(HOSTS, [waiting, waiting], VLLM)
-    assert number == 0
+    number, (sentence,), apart = whose(HOSTS, [waiting, waiting], VLLM)
+    assert (number, apart) == (0, True)
     assert sentence.startswith("gpu-a and gpu-b do not reach each other")
 
 

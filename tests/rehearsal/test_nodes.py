@@ -93,6 +93,13 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
     told = two.deploy("up", "--no-predict")
     fetched = {line["host"]: line for line in told if line.get("step") == "download" and "fetched" in line}
     assert fetched["rehearsal-2"]["given"].keys() == {"rehearsal-1"}, "the Hub was asked once, for both"
+    steps = {
+        (event["host"], event["step"]): event["text"]
+        for event in told
+        if event["event"] == "step" and event["state"] == "ok"
+    }
+    assert steps["rehearsal-1", "launch 2"].endswith("healthy")
+    assert steps["rehearsal-2", "launch 2"].endswith("computed its part")
     for number in (0, 1):
         done = two.journal(number)
         assert [action for action in done if "outcome" not in action] == ["launch", "stop", "patch", "launch"]
@@ -105,8 +112,8 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
     two.deploy("up")
     assert [two.journal(number) for number in (0, 1)] == before
     assert two.states() == ["healthy", "healthy", "computing"]
-    for verb in ("up", "stop", "restart", "revert"):
-        (*_, refused) = two.alone(1, verb, code=2)
+    for verb in (["up"], ["stop"], ["restart"], ["revert"], ["plan"], ["remediate", "--dry-run"]):
+        (*_, refused) = two.alone(1, *verb, code=2)
         assert refused["error"]["code"] == "part_of_group"
         assert refused["error"]["next"].endswith("--host rehearsal-1 --host rehearsal-2 --as-one")
     for verb in ("status", "plan"):

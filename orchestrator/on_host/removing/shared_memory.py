@@ -14,6 +14,8 @@ from orchestrator.on_host.removing import removal
 FOLDER = "/dev/shm"
 DOUBT = "may be of "
 """So begins the reason of what stays because nobody knows whether it is a launch's or a living process's."""
+LIVES = ", which lives and may attach to it by name"
+"""So ends the reason where that process is known."""
 _FIRST_OF_PIDS, _FIRST_OF_IPC = "pid:[4026531836]", "ipc:[4026531839]"
 """The namespaces of the machine itself (include/linux/proc_ns.h)."""
 
@@ -111,7 +113,7 @@ def reason_to_keep(entry: ShmFile, claim: Claim, holding: Mapping[str, Collectio
     if not (held and new):
         for maker in claim.makers:
             if maker.may_have_made(entry.name, entry.changed):
-                return f"{DOUBT}pid {maker.pid} ({maker.name}), which lives and may attach to it by name"
+                return f"{DOUBT}pid {maker.pid} ({maker.name}){LIVES}"
     return None
 
 

@@ -111,11 +111,10 @@ class Worker:
     def _connect(self) -> None:
         settings, rank = self._settings, self._rank
         if self._local == 0:
+            self._meet()
             say("Worker", "INFO", "pynccl.py:111", "vLLM is using nccl==2.27.5")
         if settings.fault == "hang":
             time.sleep(FOREVER)
-        if self._local == 0:
-            self._meet()
         rename(f"VLLM::{self._name}")
         pause(1.0)
         say("Worker", "WARNING", "symm_mem.py:67", SYMM_MEM)
