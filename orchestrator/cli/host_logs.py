@@ -114,9 +114,9 @@ def tell(
     require_log(read_logs[joint.cause])
     diagnoses = [log.diagnosis for log in read_logs]
     if as_json:
-        _say_json(logs, diagnoses, joint)
+        say_json(logs, diagnoses, joint)
     else:
-        _say(logs, diagnoses, joint, len(patches))
+        say(logs, diagnoses, joint, len(patches))
     if bundle:
         click.echo(f"bundle  {_packed(logs, read_logs)}", err=True)
     return joint.verdict
@@ -151,7 +151,8 @@ def _written(log: ReadLog) -> float | None:
         return written(lines, root.line, log.writer.log)
 
 
-def _say(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis, known: int) -> None:
+def say(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis, known: int) -> None:
+    """What the logs come to together, for a person; `known` is how many patches were asked."""
     from orchestrator.cli.hints import packing
     from orchestrator.report.choose import write
     from orchestrator.report.diagnosis_text import diagnosis_lines
@@ -168,7 +169,8 @@ def _say(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDi
     )
 
 
-def _say_json(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis) -> None:
+def say_json(logs: Sequence[HostLog], diagnoses: Sequence[Diagnosis], joint: JointDiagnosis) -> None:
+    """The same as one object."""
     from orchestrator.report.json_lines import json_line
 
     each = [diagnosis.model_dump(mode="json") for diagnosis in diagnoses]

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from orchestrator.engines.log_grammar import LogGrammar
     from orchestrator.job import Job
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.loop.reading import Reading
+    from orchestrator.loop.reading import Explained
+
+WORDS = {0: "read", 6: "failed, cause known", 7: "failed, cause unknown", 8: "hangs"}
+"""What the exit codes mean: of --explain those of `deploy diagnose`."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A diagnosis that is still to be shown, and how many patches were asked."""
+
+    explained: Explained
+    known: int
 
 
 @click.command(epilog="Example:  deploy logs kimi-k2.5 --host 10.1.230.174 -f")
@@ -49,10 +60,12 @@ def logs(
 
     On a terminal levels are coloured and what several ranks say is shown once ("same in 8"). Into a file or a
     pipe, and with --raw, every byte is as the engine wrote it. With --json each line is an object.
-    Of hosts that serve one model together all lines are shown in the order of their times, with their host in front.
+    Of hosts that serve one model together all lines are shown in the order of their times, with their host in front, and
+    --explain reads all of their logs for the one cause.
     """
     from orchestrator.base.errors import UsageError
     from orchestrator.cli.session import on_each_host
+    from orchestrator.report.alike import in_order
     from orchestrator.report.choose import on_terminal
 
     if explain and (follow or lines is not None or raw):
@@ -61,10 +74,11 @@ def logs(
             "--explain reads the whole log: it goes with --launch alone",
         )
     as_written = raw or not on_terminal(sys.stdout)
+    explanations: dict[str, Explanation] = {}
 
     def work(deployment: Deployment) -> int:
         if explain:
-            return _explained(deployment.reading, launch, as_json=options.json)
+            return _explained(deployment, launch, explanations, as_json=options.json)
         if deployment.readings[0].job.group:
             from orchestrator.loop import group_reading
 
@@ -86,7 +100,9 @@ def logs(
 
     if follow:  # none of them ends by itself
         options = replace(options, breadth=replace(options.breadth, at_once=len(options.hosts)))
-    return on_each_host(options, work, report_to=sys.stderr, whole=not explain, as_far_as_reached=not explain)
+    code = on_each_host(options, work, report_to=sys.stderr, whole=True, as_far_as_reached=True, words=WORDS)
+    _show(in_order(explanations, options.hosts))
+    return code
 
 
 def _together(
@@ -114,21 +130,59 @@ def _together(
             write([[(prefix, "dim"), *shown(line.line)]], sys.stdout)
 
 
-def _explained(reading: Reading, launch: int | None, *, as_json: bool) -> int:
-    """Prints the diagnosis; the exit code is that of `deploy diagnose`."""
+def _explained(
+    deployment: Deployment, launch: int | None, explanations: dict[str, Explanation], *, as_json: bool
+) -> int:
+    """The diagnosis, kept in `explanations` for a person, of hosts that serve one model together printed as one; the exit code is that of
+    `deploy diagnose`."""
     from orchestrator.cli.diagnose import EXIT_CODES
-    from orchestrator.cli.hints import packing
-    from orchestrator.report.choose import write
-    from orchestrator.report.diagnosis_text import diagnosis_lines
     from orchestrator.report.json_lines import json_line
 
-    diagnosis, path = reading.explain(launch=launch)
+    job = deployment.readings[0].job
+    if job.group:
+        return _explained_together(deployment, launch, as_json=as_json)
+    explained = deployment.reading.explain(launch=launch)
+    diagnosis = explained.diagnosis
     if as_json:
-        click.echo(json_line({"host": reading.job.host.name, **diagnosis.model_dump(mode="json")}))
+        click.echo(json_line({"host": job.host.name, **diagnosis.model_dump(mode="json")}))
     else:
-        known = len(reading.job.wishes.patches)
-        write(diagnosis_lines(diagnosis, path, known=known, packing=packing(path)), sys.stdout)
+        explanations[job.host.name] = Explanation(explained, len(job.wishes.patches))
     return EXIT_CODES[diagnosis.verdict]
+
+
+def _explained_together(deployment: Deployment, launch: int | None, *, as_json: bool) -> int:
+    from orchestrator.cli.diagnose import EXIT_CODES
+    from orchestrator.cli.host_logs import HostLog, say, say_json
+    from orchestrator.loop import group_reading
+
+    each, joint = group_reading.explain(deployment.readings, deployment.absent, launch=launch)
+    logs = [HostLog(host, explained.path) for host, explained in each.items()]
+    diagnoses = [explained.diagnosis for explained in each.values()]
+    if as_json:
+        say_json(logs, diagnoses, joint)
+    else:
+        say(logs, diagnoses, joint, len(deployment.readings[0].job.wishes.patches))
+    return EXIT_CODES[joint.verdict]
+
+
+def _show(explanations: Mapping[str, Explanation]) -> None:
+    """The diagnoses of hosts that serve each for itself, those that are the same once."""
+    from orchestrator.cli.hints import for_group, packing
+    from orchestrator.report.alike import alike, named
+    from orchestrator.report.choose import write
+    from orchestrator.report.diagnosis_text import diagnosis_lines, same
+
+    groups = alike(explanations, lambda each: same(each.explained.diagnosis))
+    for number, (hosts, each) in enumerate(groups):
+        path = each.explained.path
+        others = f"; the same on {named(hosts[1:])}" if len(hosts) > 1 else ""
+        whose = [hosts[0] + others] if len(explanations) > 1 else []
+        if group := each.explained.part_of:
+            whose.append(f"serves one model with others; {for_group(group)} reads the logs of all of them")
+        lines = diagnosis_lines(
+            each.explained.diagnosis, path, known=each.known, packing=packing(path), hosts=whose
+        )
+        write([[], *lines] if number else lines, sys.stdout)
 
 
 def _bytes(chunks: Iterator[bytes]) -> None:

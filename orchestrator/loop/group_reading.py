@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.base.errors import DeployError
 from orchestrator.group.group import Absent
-from orchestrator.loop.reading import Reading
+from orchestrator.loop.reading import Explained, Reading
 from orchestrator.loop.side_by_side import side_by_side
 from orchestrator.programs.journal import JournalRecord
 from orchestrator.survey.group_status import group_status
+
+if TYPE_CHECKING:
+    from orchestrator.diagnosis.across import JointDiagnosis
+
+FAILED = ("fault", "unknown_fault")
 
 
 def status(readings: Sequence[Reading], absent: Sequence[Absent]) -> dict[str, Any]:
@@ -29,6 +34,37 @@ def histories(readings: Sequence[Reading], absent: Sequence[Absent]) -> dict[str
     for host in absent:
         readings[0].job.report.of_all.emit("warning", host.error.message)
     return {reading.job.host.name: own for reading, own in zip(readings, journals, strict=True)}
+
+
+def explain(
+    readings: Sequence[Reading], absent: Sequence[Absent], *, launch: int | None
+) -> tuple[dict[str, Explained], JointDiagnosis]:
+    """What the log of each host that has one comes to, and all of them together; what keeps others from it is told as a warning.
+
+    Raises UsageError("no_launch") where none has any.
+    """
+    from orchestrator.diagnosis.across import Account, judge
+
+    def own(reading: Reading) -> Explained | DeployError:
+        try:
+            return reading.explain(launch=launch)
+        except DeployError as error:
+            return error
+
+    ends = side_by_side([partial(own, reading) for reading in readings])
+    there = {reading: end for reading, end in zip(readings, ends, strict=True) if isinstance(end, Explained)}
+    lacking = [*(end for end in ends if isinstance(end, DeployError)), *(host.error for host in absent)]
+    if not there:
+        raise lacking[0]
+    for error in lacking:
+        readings[0].job.report.of_all.emit("warning", error.message)
+    several = sum(each.diagnosis.verdict in FAILED for each in there.values()) > 1
+    accounts = [
+        Account(each.diagnosis, reading.written(each) if several else None, gone=each.gone)
+        for reading, each in there.items()
+    ]
+    joint = judge(accounts, readings[0].job.playbook.kind.log)
+    return {reading.job.host.name: each for reading, each in there.items()}, joint
 
 
 def logs(

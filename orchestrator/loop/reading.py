@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.base.data_folders import data_folders
@@ -44,6 +44,17 @@ if TYPE_CHECKING:
 DEADLINE_SECONDS = 30.0
 """How long one program on the host may take to answer (`Host.script`)."""
 SURVEY_SECONDS = 3 * DEADLINE_SECONDS
+
+
+@dataclass(frozen=True)
+class Explained:
+    """What the log of a launch comes to, where it lies on the host, whether the launch's processes have ended, and with which hosts
+    it serves one model, where this one was named alone."""
+
+    diagnosis: Diagnosis
+    path: str
+    gone: bool
+    part_of: tuple[str, ...] = ()
 
 
 class Reading:
@@ -112,8 +123,8 @@ class Reading:
         finally:
             stream.close()
 
-    def explain(self, *, launch: int | None) -> tuple[Diagnosis, str]:
-        """The diagnosis of a launch's log, and the log's path on the host; reads only.
+    def explain(self, *, launch: int | None) -> Explained:
+        """The diagnosis of a launch's log; reads only.
 
         What the host knows (versions, cards, the command, how long the log has been silent) goes into it.
         """
@@ -125,9 +136,12 @@ class Reading:
         observed = survey.observed if launch is None else self.observe(launch)[0]
         log = self._log_of(observed, launch)
         command = (observed.command or {}).get("argv") or ()
+        own = membership(observed.command)
+        part_of = own.hosts if own and not self.job.group else ()
         known = replace(
             of_host(self.job.playbook, survey, self.job.wishes.version(survey)),
-            idle_seconds=log.silent_seconds if observed.alive else None,
+            # a rank that computes for another host is silent while all is well
+            idle_seconds=log.silent_seconds if observed.alive and not part_of else None,
             arguments=arguments_of(tuple(command)) if command else None,
             ended=not observed.alive and of_its_own(observed.exit_code),
             served=observed.launch is not None and was_healthy(observed.journal, observed.launch),
@@ -145,7 +159,18 @@ class Reading:
             )
         finally:
             stream.close()
-        return diagnosis, log.path
+        return Explained(diagnosis, log.path, gone=not observed.alive, part_of=part_of)
+
+    def written(self, explained: Explained) -> float | None:
+        """When the root cause was written, as the log says (`moments.written`); reads only."""
+        from orchestrator.diagnosis.lines import cut
+        from orchestrator.diagnosis.moments import written
+
+        root = explained.diagnosis.root_cause
+        if root is None:
+            return None
+        lines = cut(self._streamed(["head", "-n", str(root.line), "--", explained.path]))
+        return written(lines, root.line, self.job.playbook.kind.log)
 
     def _log_of(self, observed: Observed, launch: int | None) -> Log:
         if observed.log is None:

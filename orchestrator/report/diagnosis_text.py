@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -37,6 +38,7 @@ CLEANING = {
     "stale_lock": "remove the lock that nobody holds",
 }
 _ROOM = WIDTH - 13
+_VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 def diagnosis_lines(
@@ -87,6 +89,14 @@ def diagnosis_lines(
         step = NEXT["unknown_fault" if by_stack else diagnosis.verdict]
         out += [] if missing else _with_command("next", f"{step}\n{packing}")
     return out
+
+
+def same(diagnosis: Diagnosis) -> object:
+    """What of a diagnosis makes that of another host the same, but for numbers, such as those of lines and processes."""
+    cause = _VARYING.sub("#", condensed(diagnosis.root_cause.text)) if diagnosis.root_cause else ""
+    finding = diagnosis.finding.patch if diagnosis.finding else ""
+    remedy = diagnosis.remedy.model_dump_json() if diagnosis.remedy else ""
+    return diagnosis.verdict, cause, finding, remedy
 
 
 def _with_command(label: str, text: str) -> list[StyledLine]:

@@ -127,6 +127,15 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
         ("log", "rehearsal-1"),
         ("log", "rehearsal-2"),
     }
+    (told,) = two.deploy("logs", "--explain", "--launch", "1", code=6)
+    assert (told["finding"]["patch"], [host["part"] for host in told["hosts"]]) == (
+        "fp8-kv-mla",
+        ["cause", "same"],
+    )
+    (told,) = two.alone(1, "logs", "--explain")
+    assert told["verdict"] != "hang", "it is silent while it computes for the head"
+    done = [(record["host"], record["action"]) for record in two.deploy("history")]
+    assert done.count(("rehearsal-1", "patch")) == done.count(("rehearsal-2", "patch")) == 1
     two.deploy("restart")
     assert [two.journal(number)[-3:] for number in (0, 1)] == [["stop", "launch", "outcome healthy"]] * 2
     two.alone(1, "stop", "--part")
@@ -134,6 +143,10 @@ def test_what_the_model_cannot_do_is_cured_on_both_and_taken_back_on_both(two: T
     assert (told["state"], told["amiss"]) == ("not healthy", ["worker 1 on rehearsal-2: stopped"])
     two.deploy("stop")
     two.deploy("revert")
+    assert {told["host"]: len(told["patches"]) for told in two.deploy("diff")} == {
+        "rehearsal-1": 2,
+        "rehearsal-2": 2,
+    }
     for number, box in enumerate(two.boxes.boxes):
         assert two.journal(number)[-2:] == ["stop", "revert"]
         for name in ("config.json", "hf_quant_config.json"):

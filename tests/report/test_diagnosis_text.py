@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine, Remedy, RootCause
 from orchestrator.patches.proposal import ProposedAction
-from orchestrator.report.diagnosis_text import diagnosis_lines
+from orchestrator.report.diagnosis_text import diagnosis_lines, same
 from orchestrator.report.layout import plain
 from tests.report.oddities import oddities
 
@@ -65,3 +65,13 @@ def test_where_the_reason_is_missing_the_next_step_is_to_get_it() -> None:
 )
 def test_a_remedy_is_told_as_it_is_done(action: tuple[str, str, str | None], words: str) -> None:
     assert remedied(*action).startswith(words)
+
+
+def test_a_diagnosis_is_that_of_another_host_but_for_lines_and_numbers() -> None:
+    def of(text: str, line: int) -> Diagnosis:
+        return Diagnosis(
+            verdict="unknown_fault", root_cause=CAUSE.model_copy(update={"text": text, "line": line})
+        )
+
+    assert same(of("OSError: pid 812 is gone", 7)) == same(of("OSError: pid 99 is gone", 80))
+    assert same(of("OSError: pid 812 is gone", 7)) != same(of("OSError: port 812 is taken", 7))
