@@ -10,7 +10,8 @@ from __future__ import annotations
 _START = r"""
 import sys
 sys.path = [folder for folder in sys.path if folder]  # a json.py in the home folder is not our json
-import json, marshal, os, types, zlib
+import gc, json, marshal, os, types, zlib
+gc.disable()  # while modules are loaded nothing of them is given up again
 if sys.version_info < (3, 9):
     print(json.dumps({"error": {"code": "host_python_old", "message": "python %d.%d is older than 3.9" % sys.version_info[:2]}}), flush=True)
     raise SystemExit(78)
@@ -18,6 +19,14 @@ try:
     from _frozen_importlib_external import MAGIC_NUMBER as magic
 except ImportError:
     magic = b""
+class Later(types.ModuleType):
+    def __getattr__(self, name):
+        import importlib
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+if sys.flags.isolated:  # dataclasses import it to describe what describes itself; it takes as long to load as all of ours
+    sys.modules["inspect"] = Later("inspect")
 source = sys.stdin.buffer
 codes = {}
 ours = {}
@@ -54,6 +63,7 @@ def carry_out(bundle):
         import signal
         signal.setitimer(signal.ITIMER_REAL, bundle["deadline"])
     module = load(bundle)
+    gc.enable()
     out, sys.stdout = sys.stdout, sys.stderr
     def say(value):
         out.write(json.dumps(value) + "\n")
@@ -114,6 +124,7 @@ for line in iter(source.readline, b""):
     status = 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
     os.write(1, b"\n%s %d\n" % (head[4], status))
     os.write(2, b"\n%s 0\n" % head[4])
+os._exit(0)  # an interpreter that puts everything away before it ends takes as long as a look
 """
 )
 """Runs one bundle after the other, each in a fork: modules that they have in common are sent and loaded once."""

@@ -16,7 +16,7 @@ from tenacity import (
     wait_exponential,
 )
 
-from orchestrator.hosts import known_hosts, trust
+from orchestrator.hosts import trust
 from orchestrator.hosts.blame import TransportFault, auth_refused, meaning, unreachable
 from orchestrator.hosts.carrier import Carrier, carry
 from orchestrator.hosts.config import Resolved
@@ -115,8 +115,7 @@ def _open(hop: Hop, gateway: OpenHop | None, accepted: Sequence[str], timeout: f
 def _connection(
     resolved: Resolved, gateway: OpenHop | None, carrier: Carrier | None, offers: Offers, limit: float
 ) -> Connection:
-    entries = known_hosts.read_files((*resolved.user_known_hosts, *resolved.global_known_hosts))
-    types = trust.preferred_types(entries, resolved)
+    types = trust.preferred_types(trust.entries_of(resolved), resolved)
 
     def transport(sock: socket.socket, **options: object) -> paramiko.Transport:
         made = paramiko.Transport(sock, **options)  # type: ignore[arg-type]

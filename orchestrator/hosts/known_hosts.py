@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,13 +57,42 @@ class Entry:
 
 def read_files(files: Iterable[str]) -> tuple[Entry, ...]:
     """Every readable line of the files, in order; a missing file, a pipe or a device is an empty one."""
-    return tuple(entry for file in files for entry in _entries(file, _text(file)))
+    return tuple(entry for file in files for entry in _lines(file, _text(file)).entries)
+
+
+def about(files: Iterable[str], names: Iterable[str]) -> tuple[Entry, ...]:
+    """Those of the lines that may be about one of these names, in order: a hundred hosts need not go through the lines of each other."""
+    wanted = tuple(name.lower() for name in names)
+    return tuple(entry for file in files for entry in _lines(file, _text(file)).about(wanted))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The entries of a file, and which names they have as they stand (lower case)."""
+
+    entries: tuple[Entry, ...]
+    by_name: Mapping[str, Sequence[int]]
+    others: tuple[int, ...]
+    """Those that more names may fit: patterns, and hashes of names."""
+
+    def about(self, names: Iterable[str]) -> Iterator[Entry]:
+        numbers = {*self.others, *(number for name in names for number in self.by_name.get(name, ()))}
+        return (self.entries[number] for number in sorted(numbers))
 
 
 @functools.lru_cache(maxsize=8)
-def _entries(file: str, text: str) -> tuple[Entry, ...]:
-    """Of a text that was parsed before the same entries: a hundred hosts ask for the same hundred lines."""
-    return tuple(parse(file, text))
+def _lines(file: str, text: str) -> _Lines:
+    """Of a text that was parsed before the same."""
+    entries = tuple(parse(file, text))
+    by_name: dict[str, list[int]] = {}
+    others = []
+    for number, entry in enumerate(entries):
+        if any(sign in pattern for pattern in entry.patterns for sign in "*?!|"):
+            others.append(number)
+        else:
+            for name in entry.patterns:
+                by_name.setdefault(name.lower(), []).append(number)
+    return _Lines(entries, by_name, tuple(others))
 
 
 def parse(file: str, text: str) -> Iterator[Entry]:

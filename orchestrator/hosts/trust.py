@@ -61,6 +61,12 @@ def judge(entries: Sequence[Entry], resolved: Resolved, key: HostKey) -> Judgeme
     return Judgement(KeyStanding.UNKNOWN)
 
 
+def entries_of(resolved: Resolved) -> tuple[Entry, ...]:
+    """The lines of known_hosts files that may be about a host."""
+    files = (*resolved.user_known_hosts, *resolved.global_known_hosts)
+    return known_hosts.about(files, (resolved.key_name, resolved.hostname))
+
+
 def preferred_types(entries: Sequence[Entry], resolved: Resolved) -> tuple[str, ...]:
     """The types of the keys that are known for a host: asked for first, so that they can be compared."""
     names = {resolved.key_name} | ({resolved.hostname} if resolved.host_key_alias is None else set())
@@ -73,8 +79,7 @@ def check(resolved: Resolved, key: HostKey, accepted: Sequence[str]) -> None:
 
     `host` is what the person typed; `accepted` are fingerprints that the person has compared.
     """
-    entries = known_hosts.read_files((*resolved.user_known_hosts, *resolved.global_known_hosts))
-    judgement = judge(entries, resolved, key)
+    judgement = judge(entries_of(resolved), resolved, key)
     if judgement.standing is KeyStanding.KNOWN:
         return
     if judgement.standing is KeyStanding.REVOKED:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.hosts.known_hosts import HostKey, append, line_for, parse, read_files
+from orchestrator.hosts.known_hosts import HostKey, about, append, line_for, parse, read_files
 from tests.odd_files import UNREADABLE, put
 
 KEY = HostKey("ssh-ed25519", b"\0\0\0\x0bssh-ed25519\0\0\0 " + bytes(range(32)))
@@ -93,3 +93,20 @@ def test_a_file_that_cannot_be_read_is_an_empty_one(kind: str, tmp_path: Path) -
     (tmp_path / "more").write_text(f"gpu ssh-ed25519 {ENCODED}\n")
     found = read_files([str(tmp_path / "known_hosts"), str(tmp_path / "more")])
     assert [entry.key for entry in found] == [KEY]
+
+
+@pytest.mark.parametrize(
+    ("host", "lines"),
+    [("gpu1", [1, 3, 4, 5, 6]), ("GPU1", [1, 3, 4, 5, 6]), ("[gpu1]:22", [2, 3, 4, 5]), ("other", [3, 4, 5])],
+)
+def test_only_lines_that_may_be_about_a_host_are_looked_at(
+    tmp_path: Path, host: str, lines: list[int]
+) -> None:
+    names = ["Gpu1,10.0.0.1", "[gpu1]:22", "gpu?", "*,!gpu2", "|1|c2FsdA==|aGFzaA==", "@revoked gpu1"]
+    (tmp_path / "file").write_text("".join(f"{name} ssh-ed25519 {ENCODED}\n" for name in names))
+    entries = about([str(tmp_path / "file")], [host])
+    assert [entry.line for entry in entries] == lines
+    everything = read_files([str(tmp_path / "file")])
+    assert [entry for entry in everything if entry.names(host)] == [
+        entry for entry in entries if entry.names(host)
+    ]

@@ -53,6 +53,15 @@ def test_what_a_module_imports_is_read_as_python_reads_it(module: str) -> None:
 
 
 @of_each(MODULES)
+def test_what_describes_itself_needs_no_module_that_describes_it(module: str) -> None:
+    for node in ast.walk(ast.parse(ship._source(module))):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.dump(by) for by in node.decorator_list):
+            assert ast.get_docstring(node), (
+                f"{node.name} without a docstring costs each look 5 ms (bootstrap.py)"
+            )
+
+
+@of_each(MODULES)
 def test_its_bytecode_is_that_of_its_text(module: str) -> None:
     text = ship._source(module)
     compiled = compile(text, "<module>", "exec")

@@ -44,6 +44,8 @@ class Site:
 
 @dataclass
 class _Rank:
+    """A rank's process and what it has printed so far."""
+
     process: subprocess.Popen[bytes]
     output: IO[bytes]
     pending: bytes = b""

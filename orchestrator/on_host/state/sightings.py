@@ -21,6 +21,8 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sightings:
+    """The members of a launch and its files in /dev/shm that any look has seen."""
+
     members: frozenset[Identity] = frozenset()
     shm: frozenset[File] = frozenset()
 
