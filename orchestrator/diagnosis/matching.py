@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -60,9 +60,13 @@ def recognise(
     recognises it nearer to the root, then the first. `wait` is what keeps a launch that stands still, where stacks show it:
     what asks for that goes before all else."""
     ranked: list[tuple[tuple[bool, bool, int, int], Recognised]] = []
+    names = {raised.exception or "" for raised in incident.chain}
+    texts = {raised.words for raised in incident.chain}
     for patch in (each for each in patches if each.concerns(launch.grammar.kind)):
         for match in patch.match:
             if match.during != during or (match.stack and wait not in match.stack):
+                continue
+            if not _may_be_shown(match, names, texts, launch):
                 continue
             shown = list(_recognitions(patch, match, incident, launch, known))
             if not shown or not _around(
@@ -129,6 +133,17 @@ def _demands(match: Match) -> int:
     return sum(
         len(value) if isinstance(value, (tuple, dict)) and name not in _ALTERNATIVES else 1
         for name, value in demanded.items()
+    )
+
+
+def _may_be_shown(match: Match, names: Set[str], texts: Set[str], launch: LaunchLog) -> bool:
+    """Whether what most matches lack is there. A catalogue has a thousand, and looking closely costs ten times as much."""
+    line = match.because_of or match.line
+    return (
+        (line is None or line in launch.remarks.lines)
+        and (match.exception is None or any(_called(name, match.exception) for name in names))
+        and (not match.text or any(_all_in(match.text, text) for text in texts))
+        and (match.pattern is None or any(search(match.pattern, text) for text in texts))
     )
 
 
@@ -215,11 +230,15 @@ def _names(match: Match, raised: Raised, process: str | None) -> bool:
     return (
         (match.exception is None or _called(raised.exception or "", match.exception))
         and (match.process is None or fits(process, (match.process,)))
-        and all(wanted in _squashed(raised.words) for wanted in _all_squashed(match.text))
+        and (not match.text or _all_in(match.text, raised.words))
         and not any(unwanted in _squashed(raised.words) for unwanted in _all_squashed(match.not_text))
         and all(any(fnmatchcase(frame.file, wanted) for frame in raised.frames) for wanted in match.frames)
         and (not match.refused_in or refused_in(raised, match.refused_in))
     )
+
+
+def _all_in(wanted: tuple[str, ...], text: str) -> bool:
+    return all(each in _squashed(text) for each in _all_squashed(wanted))
 
 
 @lru_cache(maxsize=2048)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -113,7 +114,7 @@ class Match(OfEngines):
         """Whether anything is asked of the exception itself, and not of lines near it alone."""
         return bool(self.text or self.pattern or self.reasons or self.exception or self.refused_in)
 
-    @property
+    @cached_property
     def watched(self) -> tuple[str, ...]:
         """The regular expressions that are looked for in every line of the launch."""
         beside = (each for each in (self.line, self.because_of) if each)

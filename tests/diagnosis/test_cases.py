@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -30,6 +30,9 @@ from tests.report.oddities import oddities
 
 PATCHES = catalogue.load([shipped("patches")])
 NEVER = {patch.id: patch.never for patch in PATCHES}
+IN_FOLDER = defaultdict(list)
+for each in CASES:
+    IN_FOLDER[each.folder].append(each)
 KEYS = {
     "from", "source", "why", "engine", "context", "verdict", "patch", "category", "category_also", "cause", "cause_not", "remedy",
 }  # fmt: skip
@@ -48,8 +51,7 @@ def test_case(case: Case) -> None:
 
 @of_each(PATCHES, lambda patch: patch.id)
 def test_a_patch_has_a_case_of_its_own_and_a_look_alike(patch: Patch) -> None:
-    folder = FOLDER / patch.category / patch.id
-    patches = [expected(case)["patch"] for case in CASES if case.folder == folder]
+    patches = [expected(case)["patch"] for case in IN_FOLDER[FOLDER / patch.category / patch.id]]
     assert patch.id in patches
     assert any(other != patch.id for other in patches)
 
