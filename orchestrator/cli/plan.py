@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.cli import values
 from orchestrator.cli.options import SharedOptions, planning_options, repairing_options
 from orchestrator.cli.warning import warn
 
@@ -23,11 +24,18 @@ if TYPE_CHECKING:
 @click.command(epilog="Example:  deploy plan kimi-k2.5 --host 10.1.230.174 --json")
 @planning_options
 @repairing_options
-def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: Any) -> int:
+@click.option(
+    "--nodes",
+    type=click.IntRange(2, values.MOST_ITEMS),
+    metavar="N",
+    help="with --gpu or --facts: N such hosts that serve one model together",
+)
+def plan(options: SharedOptions, gpu: str | None, facts: str | None, nodes: int | None, **wishes: Any) -> int:
     """Show every effect that `up` would have, in order, with reasons; changes nothing.
 
     Shows the facts that count, whether the context fits, predictions, patches as diffs, the environment and
-    the command. Needs no host where --gpu names the cards (with --vllm the engine's version), or --facts a file.
+    the command. Needs no host where --gpu names the cards (with --vllm the engine's version), or --facts a file;
+    with --nodes for that many such hosts together.
     """
     from orchestrator.cli.offline import looking
 
@@ -36,7 +44,9 @@ def plan(options: SharedOptions, gpu: str | None, facts: str | None, **wishes: A
         options,
         lambda reading: show_plan(options, reading, reading.course()),
         lambda deployment: plans.take(deployment, deployment.planned()),
+        lambda readings: show_as_one(options, readings, [reading.course() for reading in readings]),
         verb="plan",
+        nodes=nodes,
         gpu=gpu,
         facts=facts,
         **wishes,
@@ -56,7 +66,8 @@ class Plans:
         """The exit code; raises what the run would be refused for, and what is said of a part of a group before anything is planned."""
         deployment.require_whole()
         if deployment.readings[0].job.group:
-            return _show_as_one(self._options, deployment, planned, deployment.between(planned))
+            between = deployment.between(planned)
+            return show_as_one(self._options, deployment.readings, planned, between)
         (own,) = planned
         if self._options.json or len(self._options.hosts) == 1:
             return show_plan(self._options, deployment.reading, own)
@@ -84,11 +95,11 @@ class Plans:
                 warn(f"{where}{warning}")
 
 
-def _show_as_one(
+def show_as_one(
     options: SharedOptions,
-    deployment: Deployment,
+    readings: Sequence[Reading],
     planned: Sequence[Course],
-    between: Sequence[GroupCheck],
+    between: Sequence[GroupCheck] = (),
 ) -> int:
     """One object on one line, or text; leaves as the run would where something forbids it."""
     from orchestrator.cli.typed import again
@@ -100,7 +111,7 @@ def _show_as_one(
     from orchestrator.report.json_lines import json_line
     from orchestrator.report.layout import passage
 
-    jobs = [reading.job for reading in deployment.readings]
+    jobs = [reading.job for reading in readings]
     objections = (objection(job, own) for job, own in zip(jobs, planned, strict=True))
     refused = next(filter(None, objections), None) or refusal(between)
     warnings = dict.fromkeys(warning for own in planned for warning in own.plan.warnings)
@@ -111,7 +122,7 @@ def _show_as_one(
                 "node": reading.job.playbook.node and asdict(reading.job.playbook.node),
                 **own.as_json(),
             }
-            for reading, own in zip(deployment.readings, planned, strict=True)
+            for reading, own in zip(readings, planned, strict=True)
         ]
         group = {
             "name": jobs[0].name,

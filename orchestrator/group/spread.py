@@ -13,6 +13,8 @@ from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.addresses import Addresses
 
 _NODES, _TENSOR = ("parallel", "nodes"), ("parallel", "tensor")
+INTERFACE = "INTERFACE"
+"""What stands in a plan where no host was asked which of its interfaces leads to the others."""
 _PIPELINE, _DATA = ("parallel", "pipeline"), ("parallel", "data")
 
 
@@ -72,13 +74,24 @@ def nodes(
     playbook: Playbook, hosts: Mapping[str, Addresses], kept: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Node]:
     """Each host's part, by its name; the first one named is the head. `kept` and what it raises are those of `meeting`."""
-    places = meeting(hosts, kept)
-    head = next(iter(places.values())).address
+    return _nodes(
+        playbook, {name: (place.address, place.interface) for name, place in meeting(hosts, kept).items()}
+    )
+
+
+def supposed(playbook: Playbook, names: Sequence[str]) -> dict[str, Node]:
+    """Each host's part where none is asked: a host's name stands for its address."""
+    return _nodes(playbook, {name: (name, INTERFACE) for name in names})
+
+
+def _nodes(playbook: Playbook, places: Mapping[str, tuple[str, str]]) -> dict[str, Node]:
+    """By the address and interface of each."""
+    head, _ = next(iter(places.values()))
     asked = str(playbook.arguments.get(playbook.kind.meeting or "", ""))
     port = int(asked) if asked.isdecimal() else MEETING_PORT
     balance, through = playbook.parallel.balance, playbook.parallel.through
-    waits = patience(playbook.figures.weights_bytes, len(hosts))
+    waits = patience(playbook.figures.weights_bytes, len(places))
     return {
-        name: Node(rank, len(hosts), head, port, place.address, place.interface, waits, balance, through)
-        for rank, (name, place) in enumerate(places.items())
+        name: Node(rank, len(places), head, port, address, interface, waits, balance, through)
+        for rank, (name, (address, interface)) in enumerate(places.items())
     }

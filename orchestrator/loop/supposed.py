@@ -10,8 +10,8 @@ from orchestrator.survey.survey import Survey
 class Supposed(Reading):
     """A reading by a survey that was made without the host."""
 
-    def __init__(self, job: Job, survey: Survey) -> None:
-        super().__init__(job)
+    def __init__(self, job: Job, survey: Survey, role: str = "") -> None:
+        super().__init__(job, role)
         self._survey = survey
 
     def survey(self) -> Survey:

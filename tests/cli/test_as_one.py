@@ -15,7 +15,7 @@ from orchestrator.cli.main import run
     [
         (["stop", "--host", "local"], 2, "nodes_missing", "--as-one needs several hosts"),
         (["up", "--host", "local", "--host", "local"], 2, "nodes_missing", "only local is named"),
-        (["plan", "--gpu", "8xH100"], 2, "as_one_offline", "hosts that are named"),
+        (["plan", "--gpu", "8xH100"], 2, "as_one_offline", "say how many, --nodes N"),
         (
             ["up", "--host", "local", "--host", "gpu8.invalid"],
             3,

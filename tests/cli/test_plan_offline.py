@@ -54,6 +54,25 @@ def test_the_flagship_is_planned_by_the_name_of_its_cards(capsys: pytest.Capture
     assert printed["error"] is None
 
 
+def test_several_hosts_together_are_planned_by_how_many_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = plan(capsys, *FLAGSHIP, "--nodes", "2")
+    nodes = [host["node"] for host in printed["hosts"]]
+    assert [(node["rank"], node["address"]) for node in nodes] == [(0, "HOST-1"), (1, "HOST-2")]
+    assert all("how the hosts reach each other" in host["not_known"] for host in printed["hosts"])
+    assert (printed["between"], printed["error"]) == ([], None)
+    written = plan(capsys, *FLAGSHIP, "--set", "parallel.nodes=2", "--set", "parallel.pipeline=2")
+    assert [host["node"] for host in written["hosts"]] == nodes
+    assert run([*FLAGSHIP, "--nodes", "2"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("kimi-k2.5 on 2 hosts\n")
+    assert "on HOST-2 the same, but for" in text
+
+
+def test_how_many_is_no_option_where_hosts_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = plan(capsys, "plan", "kimi-k2.5", "--host", "gpu7.invalid", "--nodes", "2", code=2)
+    assert "--nodes is for hosts that are not named" in refused["error"]["message"]
+
+
 def test_a_text_says_what_is_not_known_and_can_be_pasted(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(FLAGSHIP) == 0
     text = capsys.readouterr().out
