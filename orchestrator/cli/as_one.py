@@ -48,7 +48,7 @@ def deployment_on(
     as_far_as_reached: bool = False,
 ) -> Deployment:
     """The playbook on all of these hosts together; they are closed with `stack`. The first of them is its head, unless the record of
-    a launch there says otherwise: one that a person has stopped counts for what is only looked at.
+    a launch there says otherwise, stopped or not: a restart that was cut off had stopped it too, and clients know the head's address.
 
     `launches`: one may be started, so that it has to be known where they meet. `as_far_as_reached`: some of them are enough.
     Raises UsageError("host_twice") where two names lead to the same machine.
@@ -82,20 +82,24 @@ def deployment_on(
         raise errors[names[0]]
     listed = {name: addresses for name, (_, addresses) in there.items()}
     _require_apart(listed)
-    records = {
-        name: None if each.stopped and launches else of_note(each.group) for name, each in listed.items()
-    }
+    records = {name: of_note(each.group) for name, each in listed.items()}
     recorded = on_record.places(names, records)
     order, known = (recorded.names, recorded.known) if recorded else (names, listed)
-    kept = on_record.addresses(records) if recorded else {}
+    stopped = any(each.stopped for each in listed.values())
+    kept = on_record.addresses(records) if recorded and not stopped else {}
     by_rank = {name: listed[name] for name in order if name in listed}
     places = nodes(whole, by_rank, kept) if launches else ranks(whole, order)
     hosts = [
         GroupHost(places[name].role, job(there[name][0], whole.as_node(places[name]), choices, order))
         for name in by_rank
     ]
-    if launches and (words := otherwise(by_rank, kept)):
-        hosts[0].job.report.of_all.emit("note", words)
+    notes = [otherwise(by_rank, kept)] if launches else []
+    if launches and order[0] != names[0]:
+        notes.append(
+            f"{order[0]} is the head, as in the last launch; under another name (--name) it is {names[0]}"
+        )
+    for words in filter(None, notes):
+        hosts[0].job.report.of_all.emit("warning", words)
     absent = (
         Absent(name, places[name].role if name in known else "", error) for name, error in errors.items()
     )

@@ -54,6 +54,7 @@ class Accompany(Step):
         return settled(work.attempt.outlive(GLANCE_SECONDS), ours=self.ours)
 
     def do(self, work: Work) -> Failure | Onward | None:
+        work.tell_alongside()
         end = settled(work.attempt.outlive(GLANCE_SECONDS), ours=self.ours)
         if end is None:
             work.attempt.vouched()
