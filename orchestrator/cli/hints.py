@@ -55,6 +55,7 @@ AFTER: Forms = {
     "nodes_missing": "{command} --host HOST --as-one",
     "host_twice": "deploy {verb} --help",
     "part_of_group": "{whole}",
+    "serves_otherwise": "deploy restart {asked}",
     "as_one_offline": "deploy plan --help",
     "nodes_differ": ("{command} --set {setting}", "deploy show {playbook}"),
     "no_fleet": "deploy fleet --help",

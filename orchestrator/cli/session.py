@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
@@ -256,8 +256,15 @@ def _on_host(command: _Command, name: str) -> int:
     from orchestrator.cli.typed import again
 
     asked = again(command.options, name)
-    try:
+    with _led_on(command, asked):
         return _carry_out(command, name, asked)
+
+
+@contextmanager
+def _led_on(command: _Command, asked: str) -> Iterator[None]:
+    """Have errors know by which words the deployment was asked for, and so which command comes next."""
+    try:
+        yield
     except Exception as error:  # a mistake of ours may leave a launch alive, and says then how it is ended
         vars(error)["asked"] = asked
         if isinstance(error, DeployError):
@@ -286,7 +293,7 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
     asked = again(command.options, *names)
     instance = command.playbook.instance
     reports = {name: Report(command.shown, name, instance) for name in names}
-    with ExitStack() as stack:
+    with _led_on(command, asked), ExitStack() as stack:
         deployment = as_one.deployment_on(
             names,
             lambda name: _opened(command, name, reports[name]),

@@ -11,7 +11,7 @@ from orchestrator.base.errors import HostError, UsageError
 from orchestrator.checks.between.group_check import GroupCheck
 from orchestrator.group.group import Group
 from orchestrator.job import Job
-from orchestrator.loop import between
+from orchestrator.loop import between, otherwise
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents, objection
 from orchestrator.loop.copies import arranged
@@ -77,6 +77,7 @@ class Deployment:
         begins: list[Onward | None] = [None] * len(self.readings)
         planned = waited_for(self.readings, self._courses(goal, begins), lambda: self._courses(goal, begins))
         self.require_whole()
+        self._require_none_serves(planned, goal)
         for reading, own in zip(self.readings, planned, strict=True):
             if own.refusals:
                 with reading.named():
@@ -100,7 +101,9 @@ class Deployment:
             self._show(planned)
         with self._lock(doing) as locks:
             if any(begins) or not self._stands(planned, jobs, locks):
-                planned = self._as_one(self._courses(goal, begins), goal)
+                planned = self._courses(goal, begins)
+                self._require_none_serves(planned, goal)
+                planned = self._as_one(planned, goal)
             try:
                 end = Repair(self._together(locks.require), locks).until_healthy(planned)
             except HostError as lost:
@@ -133,13 +136,21 @@ class Deployment:
 
     def planned(self, goal: Goal = "up") -> list[Course]:
         """What a verb would do on each host; reads only."""
-        return self._as_one(self._courses(goal), goal)
+        planned = self._courses(goal)
+        self._require_none_serves(planned, goal)
+        return self._as_one(planned, goal)
 
     def between(self, planned: Sequence[Course]) -> tuple[GroupCheck, ...]:
         """What stands between hosts that would be launched together; nothing where they serve alone, or serve already."""
         if not any(own.starts for own in planned):
             return ()
         return between.between(self.readings, [own.plan for own in planned])
+
+    def _require_none_serves(self, planned: Sequence[Course], goal: Goal) -> None:
+        """Raise where bringing all of them up would end what serves on one with other hosts than these, or alone."""
+        if goal == "up" and (serving := otherwise.serves(self.readings, planned)):
+            with serving.named():
+                raise otherwise.refusal(serving, len(self.readings))
 
     def _require_alike(self, planned: Sequence[Course]) -> None:
         """Raise what keeps the hosts from serving together, and tell what may spoil it, before anything is done on one."""

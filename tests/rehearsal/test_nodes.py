@@ -173,6 +173,11 @@ def what_stands_between_them_is_told_before_anything_is_done(two: Two) -> None:
         error = two.deploy("up", "--consent", "differing-files", code=4)[-1]["error"]
     assert error["code"] == "meeting_port_taken"
     assert [two.journal(number) for number in (0, 1)] == before
+    two.alone(0, "up")  # what serves alone is not ended because both are to serve
+    for verb in ("plan", "up"):
+        error = two.deploy(verb, code=4)[-1]["error"]
+        assert error["code"] == "serves_otherwise"
+    assert error["next"].startswith("deploy restart kimi-k2.5 --host rehearsal-1 --host rehearsal-2 --as-one")
 
 
 def living(box: Box, title: str) -> list[procs.Process]:
