@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -42,9 +43,7 @@ class Transfer:
         self.total, self.count = sum(file.size for file in files), len(files)
         self.done_bytes = self.total - sum(file.size for file in todo)
         self.done_files = len(files) - len(todo)
-        self.waiting: queue.SimpleQueue[RemoteFile] = queue.SimpleQueue()
-        for file in todo:
-            self.waiting.put(file)
+        self.waiting, self.turn = list(todo), threading.Lock()
         self.left = len(todo)
         self.ends: queue.SimpleQueue[tuple[RemoteFile, DownloadFailure | None]] = queue.SimpleQueue()
         self.under_way: dict[str, RemoteFile] = {}
@@ -62,8 +61,10 @@ class Transfer:
 
         Workers are daemons: a failure is told without waiting for the other transfers.
         """
-        for _ in range(min(WORKERS, self.left)):
-            threading.Thread(target=self._work, daemon=True).start()
+        workers = min(WORKERS, self.left)
+        helped = workers // 2 if self.peers.have_helpers else 0
+        for number in range(workers):
+            threading.Thread(target=self._work, args=(number < helped,), daemon=True).start()
         say(self._progress())
         last = time.monotonic()
         try:
@@ -86,20 +87,22 @@ class Transfer:
         self.done_files += 1
         self.done_bytes += file.size
 
-    def _work(self) -> None:
+    def _work(self, helped: bool) -> None:
+        """Until all is there: what another worker has in hand may have to wait again. `helped`: take what helpers have, beside
+        those who take from the source what helpers have not: so no link is idle."""
         while not self.stop.is_set():
-            try:
-                file = self.waiting.get_nowait()
-            except queue.Empty:
-                return
+            file = self._next(helped)
+            if file is None:
+                self.stop.wait(LATER_SECONDS)
+                continue
             self.under_way[file.name] = file
             failure = None
             try:
-                if not self.peers.fetch(file):
+                if not self.peers.fetch(file, helped=helped):
                     persist(lambda: self._fetch(file), file.name, ATTEMPTS, self.stop)  # noqa: B023
             except Later:
                 self.under_way.pop(file.name, None)
-                self.waiting.put(file)
+                self.waiting.append(file)
                 self.stop.wait(LATER_SECONDS)
                 continue
             except DownloadFailure as error:
@@ -108,6 +111,12 @@ class Transfer:
                 failure = DownloadFailure(code_of(error), f"{file.name}: {sentence_of(error)}")
             self.under_way.pop(file.name, None)
             self.ends.put((file, failure))
+
+    def _next(self, helped: bool) -> RemoteFile | None:
+        """The first that waits; with helpers, who began elsewhere, any of the later half."""
+        with self.turn:
+            count = len(self.waiting)
+            return self.waiting.pop(random.randrange(count // 2, count) if helped else 0) if count else None
 
     def _fetch(self, file: RemoteFile) -> None:
         self.hub.fetch(file.name)

@@ -105,30 +105,33 @@ class GivingPeers:
         """Bytes by the host that gave them."""
         return {peer.name: peer.given for peer in self._all if peer.given}
 
-    def fetch(self, file: RemoteFile) -> bool:
-        """Whether the file came; False where nobody will give it. Raises Later, and OSError where it cannot be written."""
+    @property
+    def have_helpers(self) -> bool:
+        return len(self._all) > 1
+
+    def fetch(self, file: RemoteFile, *, helped: bool = False) -> bool:
+        """Whether the file came; False where nobody will give it. `helped`: the source is not asked as long as others answer.
+
+        Raises Later, and OSError where it cannot be written.
+        """
         if not self._all or not file.etag:
             return False
         way = self._under_way.get(file.name) or FileUnderWay(self._folder, file)
         self._under_way[file.name] = way
-        if any(self._came(peer, file, way) for peer in self._asked(file)):
+        source, *helpers = self._all
+        helpers = [peer for peer in helpers if peer.gives(file.name)]
+        asked = random.sample(helpers, min(_HELPERS, len(helpers)))
+        only_helpers = helped and bool(helpers)
+        if not only_helpers and source.gives(file.name):
+            asked.append(source)  # the last: its link is shared by all
+        if any(self._came(peer, file, way) for peer in asked):
             way.place(self._commit)
             del self._under_way[file.name]
             return True
-        source = self._all[0]
-        if source.gives(file.name):
+        if only_helpers or source.gives(file.name):
             raise Later
         way.drop()
         return False
-
-    def _asked(self, file: RemoteFile) -> list[_Peer]:
-        """The source last: its link is shared by all."""
-        source, *helpers = self._all
-        helpers = [peer for peer in helpers if peer.gives(file.name)]
-        return [
-            *random.sample(helpers, min(_HELPERS, len(helpers))),
-            *([source] if source.gives(file.name) else []),
-        ]
 
     def _came(self, peer: _Peer, file: RemoteFile, way: FileUnderWay) -> bool:
         begun = way.at > 0  # by another host, or by an earlier run

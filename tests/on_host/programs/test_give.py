@@ -201,6 +201,19 @@ def test_hosts_begin_with_different_files(site: Site, source: Source) -> None:
         assert receive(site, source, alpha, turn=[1, 2])["state"] == "done"
 
 
+def test_one_file_comes_from_the_source_where_no_helper_has_it(
+    site: Site, source: Source, tmp_path: Path
+) -> None:
+    beginner = Source(tmp_path / "beginner" / "tiny", tmp_path / "beginner" / "state")
+    shutil.copytree(source.folder.parent, beginner.folder.parent)
+    beginner.note(folder=str(beginner.folder), complete=False)
+    (beginner.folder / LAST).unlink()
+    shutil.copytree(beginner.folder, site.folder)
+    with source.giving() as alpha, beginner.giving("beta") as beta:
+        ended = receive(site, source, alpha, beta)["last"]
+    assert (ended["fetched"], list(ended["given"])) == (1, ["alpha"])
+
+
 def test_a_listing_that_leads_out_of_the_folder_is_refused(site: Site, source: Source) -> None:
     listing = {"commit": "c" * 40, "files": {"../x": {"size": 1, "sha256": None, "blob": "b" * 40}}}
     code, message = error_of(site.run(listing=listing, peers=[]))
