@@ -116,10 +116,11 @@ def _without_a_host(
         return work(Supposed(job, survey))
 
 
-def _apart(job: Job, survey: Survey, names: Sequence[str]) -> list[Reading]:
+def _apart(job: Job, survey: Survey, names: Sequence[str]) -> Sequence[Reading]:
     """One host of these names each, all of them as the survey says."""
     from orchestrator.group.spread import spread, supposed
     from orchestrator.hosts.absent import AbsentHost
+    from orchestrator.loop.agreeing import agree
     from orchestrator.loop.supposed import Supposed
 
     whole, choices = spread(job.playbook, len(names))
@@ -134,9 +135,11 @@ def _apart(job: Job, survey: Survey, names: Sequence[str]) -> list[Reading]:
         )
         for name, node in supposed(whole, names).items()
     }
-    return [
+    readings = [
         Supposed(own, unasked, own.playbook.node.role if own.playbook.node else "") for own in jobs.values()
     ]
+    agree(readings)
+    return readings
 
 
 def _supposed(playbook: Playbook, gpu: str | None, facts: str | None) -> tuple[str, Survey]:

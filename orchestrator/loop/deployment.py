@@ -13,6 +13,7 @@ from orchestrator.group.group import Group
 from orchestrator.job import Job
 from orchestrator.loop import between, otherwise
 from orchestrator.loop.acting import Acting
+from orchestrator.loop.agreeing import agree
 from orchestrator.loop.consents import Consents, objection
 from orchestrator.loop.copies import arranged
 from orchestrator.loop.crowded import waited_for
@@ -46,6 +47,7 @@ class Deployment:
         self.readings = tuple(Reading(host.job, host.role if several else "") for host in group.hosts)
         self.absent = group.absent
         self._consents = Consents()
+        self._agreed = False
 
     @property
     def reading(self) -> Reading:
@@ -267,6 +269,9 @@ class Deployment:
 
     def _courses(self, goal: Goal, begins: Sequence[Onward | None] = ()) -> list[Course]:
         """What a verb would do on each host."""
+        if not self._agreed:
+            agree(self.readings)
+            self._agreed = True
         begin = dict(zip(self.readings, begins, strict=False))
         return self._together(_no_lock).each(
             lambda acting: acting.reading.course(goal, begin.get(acting.reading))

@@ -143,8 +143,8 @@ class Playbook(Shape):
         named._instance = name
         return named
 
-    def as_node(self, node: Node) -> Playbook:
-        """The playbook for one of several hosts over which the model is spread."""
+    def as_node(self, node: Node | None) -> Playbook:
+        """The playbook for one of several hosts over which the model is spread; None for a host that serves alone."""
         own = self.model_copy()
         own._node = node
         return own

@@ -68,6 +68,23 @@ def test_several_hosts_together_are_planned_by_how_many_they_are(capsys: pytest.
     assert "on HOST-2 the same, but for" in text
 
 
+def test_what_a_playbook_leaves_open_is_chosen_for_all_hosts_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["plan", "kimi-k2", "--vllm", "0.24.0", "--nodes", "2", "--gpu"]
+    printed = plan(capsys, *words, "8xH100")
+    for host in printed["hosts"]:
+        command = host["command"]
+        assert [command[command.index(f"--{name}-parallel-size") + 1] for name in ("tensor", "pipeline")] == [
+            "8",
+            "2",
+        ]
+    few = plan(capsys, *words, "4xH100", code=4)
+    assert few["error"]["code"] == "weights_too_large"
+    chosen = {choice["key"]: choice["reason"] for choice in few["hosts"][0]["choices"]}
+    assert "4 such hosts would hold it" in chosen["parallel.nodes"]
+
+
 def test_how_many_is_no_option_where_hosts_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     refused = plan(capsys, "plan", "kimi-k2.5", "--host", "gpu7.invalid", "--nodes", "2", code=2)
     assert "--nodes is for hosts that are not named" in refused["error"]["message"]
