@@ -12,8 +12,9 @@ from orchestrator.facts.source import Package
 @dataclass(frozen=True)
 class Distribution:
     """How it is installed: the Pythons that will do; by package (`left_out`) which of those that it names are not installed
-    with it, (`pages`) which pages link to wheels that no index has, how many bytes it will likely take of the disk, and
-    (`without_gpus`) which package has the same release for a host without GPUs. `releases` are those that are known, oldest
+    with it, (`pages`) which pages link to wheels that no index has, how many bytes it will likely take of the disk,
+    (`without_gpus`) which package has the same release for a host without GPUs, and (`also`) by which other name, with which label
+    behind its version, programs of its own ask for it. `releases` are those that are known, oldest
     first: read where one is offered.
     """
 
@@ -22,6 +23,7 @@ class Distribution:
     pages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     likely_bytes: Mapping[str, int] = field(default_factory=dict)
     without_gpus: Mapping[str, str] = field(default_factory=dict)
+    also: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     releases: Callable[[], tuple[str, ...]] = tuple
 
 

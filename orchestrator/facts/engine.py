@@ -57,7 +57,8 @@ print(json.dumps({
 
 def command(python: str, package: Package, environment: Mapping[str, str]) -> Command:
     """Ask this interpreter, a path on the host or a name on its PATH, with the variables that the engine will have."""
-    argv = (python, "-B", "-c", _PROBE, package.module, *package.distributions)
+    # a build for the CPU may have the usual name as well (`Distribution.also`)
+    argv = (python, "-B", "-c", _PROBE, package.module, *reversed(package.distributions))
     return Command(argv, timeout=30, environment=environment)
 
 

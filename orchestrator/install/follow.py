@@ -103,6 +103,7 @@ def _start(host: Host, installation: Installation, instance: str | None) -> Inst
         module=kind.package.module,
         pythons=kind.distribution.pythons,
         left_out=kind.distribution.left_out.get(pinned.name, ()),
+        also=kind.distribution.also.get(pinned.name),
         pages=kind.distribution.pages.get(pinned.name, ()),
         indexes=installation.indexes,
         from_wheels=installation.wheels is not None,

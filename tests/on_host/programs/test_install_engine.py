@@ -40,7 +40,7 @@ class Host:
     def request(self, action: str, **more: Any) -> dict[str, Any]:
         return {
             "action": action, "instance": "p", "engine": "vllm", "version": "0.16.0", "module": "vllm",
-            "pythons": ">=3.9", "left_out": [], "pages": [], "indexes": [self.index.url], "from_wheels": False,
+            "pythons": ">=3.9", "left_out": [], "also": None, "pages": [], "indexes": [self.index.url], "from_wheels": False,
             "likely_bytes": None, **more,
         }  # fmt: skip
 
@@ -265,6 +265,13 @@ def test_a_package_that_does_not_work_beside_it_is_left_out(host: Host) -> None:
     assert (code, "tea" in message) == ("engine_not_found", True)
     assert host.run(left_out=["tea", "milk"])["state"] == "done"
     assert host.version() == "0.16.0"
+
+
+def test_it_may_be_known_by_another_name_too(host: Host) -> None:
+    assert host.run(also=["other", "cpu"])["state"] == "done"
+    program = "from importlib.metadata import version; print(version('vllm'), version('other'))"
+    done = subprocess.run([host.python, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["0.16.0", "0.16.0+cpu"]
 
 
 def test_what_no_index_has_may_be_linked_from_a_page(host: Host, tmp_path: Path) -> None:
