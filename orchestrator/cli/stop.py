@@ -24,6 +24,7 @@ def stop(options: SharedOptions, dry_run: bool, part: bool) -> int:
     Processes and files of others are never touched. Of hosts that serve one model together all are stopped, unless
     --part says otherwise: the rest would wait for the ranks that are gone.
     """
+    from orchestrator.base.errors import HostError
     from orchestrator.cli.session import on_each_host
 
     def work(deployment: Deployment) -> int:
@@ -34,7 +35,14 @@ def stop(options: SharedOptions, dry_run: bool, part: bool) -> int:
             deployment.stop(part=part)
         return 0
 
-    return on_each_host(options, work, whole=True, words={0: "looked at" if dry_run else "stopped"})
+    try:
+        return on_each_host(options, work, whole=True, words={0: "looked at" if dry_run else "stopped"})
+    except HostError as error:
+        if (
+            error.code == "host_unreachable" and len(options.hosts) > 1 and not part
+        ):  # of those that serve as one
+            error.message += "; --part with the others alone ends what runs there"
+        raise
 
 
 def would_stop(reading: Reading, ending: Clean) -> None:

@@ -22,8 +22,15 @@ from orchestrator.cli.main import run
             "host_unreachable",
             "nothing was done on the other hosts",
         ),
+        (
+            ["stop", "--host", "local", "--host", "gpu8.invalid"],
+            3,
+            "host_unreachable",
+            "--part with the others",
+        ),
+        (["logs", "--host", "local", "--host", "gpu8.invalid"], 2, "no_launch", "has no launch yet"),
     ],
-    ids=["one alone", "one twice", "none", "one that is not there"],
+    ids=["one alone", "one twice", "none", "one that is not there", "one that cannot be ended", "no log"],
 )
 def test_they_are_refused(
     words: list[str],
@@ -42,4 +49,5 @@ def test_they_are_refused(
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert last["error"]["code"] == error
     assert message in last["error"]["message"]
+    assert last["error"]["next"]
     assert not (tmp_path / "state").exists()
