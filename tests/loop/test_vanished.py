@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.base.errors import DeployError, HostError
 from orchestrator.hosts.host import Completed
+from orchestrator.loop import vanished
 from orchestrator.loop.acting import Acting
 from orchestrator.loop.consents import Consents
 from orchestrator.loop.reading import Reading
@@ -48,6 +49,11 @@ def reading(name: str, host: Answering, *, returns: bool | None = None, lives: A
     return Reading(replace(job(host), reopen=None if returns is None else reopened), f"rank of {name}")
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vanished, "GOING_SECONDS", 0.0)
+
+
 def acting(reading: Reading) -> Acting:
     return Acting(reading, Consents(), lambda: None)
 
@@ -57,7 +63,7 @@ def test_a_lost_connection_alone_ends_nothing(returns: bool | None) -> None:
     there = There(leftovers=LIVING)
     group = [reading("a", there), reading("b", Away(), returns=returns)]
     assert end_the_rest(group, LOST, acting) is LOST
-    assert there.asked == []
+    assert {module for module, _ in there.asked} == {"leftovers"}
 
 
 class Ended(There):
@@ -76,7 +82,33 @@ def test_a_host_that_is_back_without_its_launch_is_as_lost_to_the_others_as_one_
     group = [reading("a", Ended()), reading("b", Away(), returns=True, lives=None)]
     error = end_the_rest(group, LOST, acting)
     assert error.code == "host_vanished"
-    assert error.message.startswith("rank of b on b answers again and has lost its part of the launch; ")
+    assert error.message.startswith("rank of b on b answers, and its part of the launch is gone; ")
+
+
+class GoingDown(There):
+    """Its programs are ended before its network."""
+
+    def __init__(self) -> None:
+        super().__init__(leftovers=LIVING)
+
+    def script(self, module: str, request: Any, **_: Any) -> Any:
+        lives, self.answers["leftovers"] = self.answers["leftovers"], None
+        return lives
+
+
+def test_a_host_that_is_being_shut_down_is_lost_though_it_answers_for_a_moment() -> None:
+    """Its lock was the first that ended: told as that alone, the head's processes went on."""
+    group = [reading("a", Ended()), reading("b", GoingDown(), returns=True)]
+    error = end_the_rest(group, HostError("lock_lost", "the lock was lost"), acting)
+    assert error.code == "host_vanished"
+    assert error.message.startswith("rank of b on b answers, and its part of the launch is gone; ")
+
+
+def test_a_host_that_vanishes_before_anything_was_launched_is_named() -> None:
+    group = [reading("a", There(leftovers=None)), reading("b", Away(), returns=False)]
+    group[0].job.host.answers["observe"] = None  # type: ignore[attr-defined]
+    error = end_the_rest(group, LOST, acting)
+    assert error.message.startswith("rank of b on b does not answer any more; ")
 
 
 def test_where_nothing_had_been_launched_a_host_that_is_back_has_lost_nothing() -> None:
