@@ -106,7 +106,8 @@ class Transfer:
                 self.stop.wait(LATER_SECONDS)
                 continue
             except DownloadFailure as error:
-                failure = error
+                lost = f"; {self.peers.lost}" if self.peers.lost else ""
+                failure = DownloadFailure(error.code, f"{error.message}{lost}")
             except OSError as error:
                 failure = DownloadFailure(code_of(error), f"{file.name}: {sentence_of(error)}")
             self.under_way.pop(file.name, None)

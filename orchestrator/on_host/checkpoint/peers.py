@@ -99,6 +99,8 @@ class GivingPeers:
         self._under_way: dict[str, FileUnderWay] = {}
         self.wrong: list[dict[str, str]] = []
         """Files that were not what they should be, and the host that gave each."""
+        self.lost = ""
+        """Why one of them gives nothing any more, if that is so."""
 
     @property
     def given(self) -> dict[str, int]:
@@ -144,6 +146,8 @@ class GivingPeers:
         except _Lost as lost:
             peer.failures += 1
             _tell(f"{file.name} from {peer.name}: {lost}")
+            if not peer.gives(file.name):
+                self.lost = f"{peer.name} gives nothing any more: {file.name}: {lost}"
             return False
         if way.right:
             return True

@@ -52,7 +52,7 @@ def main(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _until_nobody_wants_it(server: _FileServer) -> None:
     poll = select.poll()
     poll.register(sys.stdin.fileno(), select.POLLIN)
-    while time.monotonic() - server.asked < IDLE_SECONDS:
+    while server.at_work or time.monotonic() - server.asked < IDLE_SECONDS:
         if poll.poll(_LOOK_SECONDS * 1000) and not os.read(sys.stdin.fileno(), 1 << 16):
             return
 
@@ -68,8 +68,23 @@ class _FileServer(
         self.offer, self.word = offer, f"Bearer {word}".encode()
         self.asked = time.monotonic()
         """When somebody who knows the word last had an answer."""
+        self.at_work = 0
+        """How many files are being given: a large one over a slow link takes longer than anybody may be silent."""
+        self._turn = threading.Lock()
         self._free = threading.BoundedSemaphore(_MOST_AT_ONCE)
         super().__init__((address, 0), _FileRequest)
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """A file that is being given."""
+        with self._turn:
+            self.at_work += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self.at_work -= 1
+                self.asked = time.monotonic()
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
         return self._free.acquire(blocking=False)
@@ -105,9 +120,8 @@ class _FileRequest(BaseHTTPRequestHandler):
         if file is None:
             self._say(404)
             return
-        with file, contextlib.suppress(OSError):  # who asked is gone
+        with file, self.server.counted(), contextlib.suppress(OSError):  # who asked is gone
             self._give(file)
-        self.server.asked = time.monotonic()
 
     def _give(self, file: BinaryIO) -> None:
         size = os.fstat(file.fileno()).st_size

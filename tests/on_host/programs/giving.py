@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.hosts import bootstrap, ship
+from orchestrator.on_host.checkpoint.shards import git_blob
+from orchestrator.rehearsal.hub import LARGE
 from tests.on_host.programs.download_site import Site
 
 WORD = "a-word-of-this-time"
@@ -62,15 +65,21 @@ class Source:
 
 
 def made_source(site: Site, tmp_path: Path) -> Source:
-    """A host that fetched what the site's Hub has; nothing of it is on the site."""
-    assert site.run()["state"] == "done"
+    """A host that has what the site's Hub has, as if it had fetched it from there."""
     source = Source(tmp_path / "elsewhere" / "tiny", tmp_path / "elsewhere" / "state")
-    source.folder.parent.mkdir()
-    shutil.move(site.folder, source.folder)
-    shutil.move(tmp_path / "state", source.state)
-    source.note(folder=str(source.folder))
-    site.hub.requests.clear()
+    shutil.copytree(site.repository, source.folder)
+    room = source.state / "deploy" / "p" / "download"
+    room.mkdir(parents=True)
+    files = {path.name: _entry(path) for path in source.folder.iterdir()}
+    noted = {"commit": site.hub.commit("org/tiny"), "complete": True, "folder": str(source.folder)}
+    (room / "manifest.json").write_text(json.dumps({**noted, "files": files}))
     return source
+
+
+def _entry(path: Path) -> dict[str, Any]:
+    large = path.name.endswith(LARGE)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest() if large else None
+    return {"size": path.stat().st_size, "sha256": sha256, "blob": None if large else git_blob(str(path))}
 
 
 @contextlib.contextmanager

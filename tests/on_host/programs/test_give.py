@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host.checkpoint import hub_transfer
+from orchestrator.on_host.checkpoint.offer import Offer
 from orchestrator.on_host.programs import give, verify
 from tests.kv_edits import plan_edits
 from tests.on_host.programs.download_site import LAST, Site, error_of
@@ -90,6 +91,24 @@ def test_it_ends_once_nobody_has_asked_for_a_while(monkeypatch: pytest.MonkeyPat
     with open(os.pipe()[0]) as silent:
         monkeypatch.setattr(sys, "stdin", silent)
         assert [sorted(answer) for answer in give.main(request)] == [["port"]]
+
+
+def test_a_large_file_over_a_slow_link_is_no_idleness(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    with open(reading) as controller, open(writing, "wb"):
+        monkeypatch.setattr(sys, "stdin", controller)
+        monkeypatch.setattr(give, "IDLE_SECONDS", 0.0)
+        monkeypatch.setattr(give, "_LOOK_SECONDS", 0.01)
+        with give._FileServer("127.0.0.1", Offer(source.state / "deploy" / "p", "/"), WORD) as server:
+            with server.counted():
+                waiting = threading.Thread(target=give._until_nobody_wants_it, args=(server,))
+                waiting.start()
+                waiting.join(0.05)
+                assert waiting.is_alive()
+            waiting.join(30)
+            assert not waiting.is_alive()
 
 
 def test_of_a_patched_config_the_original_is_given(site: Site, source: Source) -> None:
@@ -192,8 +211,9 @@ def test_with_neither_source_nor_hub_it_is_told_what_is_missing(
 ) -> None:
     with source.giving() as alpha:
         pass
-    code, _ = error_of(receive(site, source, alpha, endpoint="http://127.0.0.1:9"))
+    code, message = error_of(receive(site, source, alpha, endpoint="http://127.0.0.1:9"))
     assert code == "hub_unreachable"
+    assert "; alpha gives nothing any more: " in message
 
 
 def test_hosts_begin_with_different_files(site: Site, source: Source) -> None:
