@@ -18,7 +18,7 @@ from tests import stand_in, tiny_mla
 from tests.deploy import Deploy
 from tests.hub import Hub
 from tests.ports import free_port
-from tests.sshd import PLAIN_USER, NoSshd, Settings, Sshd, end_sshd, launch_sshd, plain_user
+from tests.sshd import PLAIN_USER, NoSshd, Settings, Sshd, end_engines, end_sshd, launch_sshd, plain_user
 
 REPOSITORY = "deploy-tests/tiny-mla"
 
@@ -124,7 +124,7 @@ def case(
     with Hub(repositories) as hub:
         case = Case(name.replace("_", "-"), server, engine, hub, tmp_path)
         yield case
-        case.deploy("stop", "PLAYBOOK")
+        end_engines(case.server)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def plain_case(
         case.content["checkpoint"] = {"folder": "~/checkpoint"}
         case.write()
         yield case
-        case.deploy("stop", "PLAYBOOK")
+        end_engines(case.server)
 
 
 def original(repositories: Path, name: str) -> bytes:

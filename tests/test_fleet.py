@@ -30,7 +30,6 @@ def case(tmp_path: Path, repositories: Path, start_sshd: Callable[[Settings], Ss
         case.content.update({"parallel": {"tensor": 2}, "needs": {}, "port": free_port()})
         case.write()
         yield case
-        case.deploy("fleet", "stop", "PLAYBOOK")
 
 
 def state_of(case: Case) -> dict[str, Any]:

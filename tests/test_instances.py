@@ -29,8 +29,6 @@ def small(
         case.write()
         other = ["--name", "other", "--set", f"port={free_port()}"]
         yield case, other
-        case.deploy("stop", "PLAYBOOK", *other)
-        case.deploy("stop", "PLAYBOOK")
 
 
 def state(case: Case, *options: str) -> dict[str, object]:

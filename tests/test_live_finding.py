@@ -39,8 +39,6 @@ def changed(
             return cases[0]
 
         yield make
-        for case in cases:
-            case.deploy("stop", "PLAYBOOK")
 
 
 def test_an_engine_that_failed_and_lingers_is_not_waited_for(

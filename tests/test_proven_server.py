@@ -48,7 +48,6 @@ def deployed(
     with Hub(repositories) as hub:
         case = Case("proven", server, engine, hub, tmp_path_factory.mktemp("proven"))
         yield case
-        case.deploy("stop", "PLAYBOOK")
 
 
 @pytest.fixture

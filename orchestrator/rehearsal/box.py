@@ -6,7 +6,6 @@ import contextlib
 import getpass
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,11 +20,10 @@ from orchestrator.engines import registry
 from orchestrator.hosts import bootstrap, ship
 from orchestrator.hosts.connect import open_host
 from orchestrator.hosts.host import Host
-from orchestrator.on_host.processes import procs
 from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.stop import StopLaunch
-from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, tiny_mla
+from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, strays, tiny_mla
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import ALIAS, SshServer
@@ -195,7 +193,7 @@ class Box:
     def vanish(self) -> None:
         """Be gone as a host without power is: its SSH server, and all that ran on it."""
         self.server.close()
-        self._end_strays()
+        strays.end(self.home)
 
     # Building and taking down
 
@@ -214,13 +212,16 @@ class Box:
         )
         self.environment = self._variables()
         self.closing.callback(shm_files.remove, self.home)
-        self.closing.callback(self._end_strays)
+        self.closing.callback(strays.end, self.home)
         self.server = SshServer(self.folder / "ssh", self.environment, alias=self._alias)
         if self.fault is not None:
             faults.arrange(self, self.fault)
         self.server.environment = dict(self.environment)
         self.closing.enter_context(self.server)
-        self.closing.callback(self._end_launches)
+        if (
+            self.real_engine
+        ):  # its processes write titles over their environment, where a stray's HOME is read
+            self.closing.callback(self._end_launches)
 
     def _furnish(self) -> None:
         """Hub, port and playbook: its own, or those of the host beside which it is."""
@@ -272,21 +273,15 @@ class Box:
 
     def _end_launches(self) -> None:
         """`deploy stop` for all that was launched here: its processes and its shared memory go."""
-        instances = [
-            room.parent.name for room in sorted((self.folder / "state" / "deploy").glob("*/launches"))
-        ]
-        for name in instances:
-            self._end_launch(name, [])
-        if instances and (left := self._shared()):  # what nobody saw held; now nothing of the box makes more
-            self._end_launch(instances[0], left)
+        for room in sorted((self.folder / "state" / "deploy").glob("*/launches")):
+            self._end_launch(room.parent.name)
 
-    def _end_launch(self, instance: str, consented_shm: list[str]) -> None:
+    def _end_launch(self, instance: str) -> None:
         request = StopLaunch(
             instance=instance,
             grace_seconds=1.0,
             kill_seconds=10.0,
             footprint=registry.get(registry.USUAL).footprint,
-            consented_shm=tuple(consented_shm),
             wait_gpu_seconds=0,
             by_person=True,
         )
@@ -298,33 +293,6 @@ class Box:
             timeout=STOP_SECONDS + 10.0,
             check=False,
         )
-
-    def _shared(self) -> list[str]:
-        """Names in /dev/shm of this box: the stand-in engine writes its home folder into them, so that nobody has to guess."""
-        mark = str(self.home).encode()
-        names = []
-        for path in Path("/dev/shm").iterdir():
-            with contextlib.suppress(OSError):
-                if path.is_file() and not path.is_symlink() and _begins(path, mark):
-                    names.append(path.name)
-        return names
-
-    def _end_strays(self) -> None:
-        """End what still runs with the home folder of this box, such as a download that was left to itself."""
-        mark = f"HOME={self.home}".encode()
-        for pid, process in procs.processes().items():
-            if (
-                process.alive
-                and pid != os.getpid()
-                and mark in procs.read_bytes(f"/proc/{pid}/environ").split(b"\0")
-            ):
-                with contextlib.suppress(PermissionError):
-                    procs.send(process, signal.SIGKILL)
-
-
-def _begins(path: Path, mark: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(mark)) == mark
 
 
 def without_hub_variables(variables: dict[str, str]) -> dict[str, str]:

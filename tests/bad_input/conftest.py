@@ -12,7 +12,7 @@ import pytest
 from tests import stand_in, tiny_mla
 from tests.deployments import REPOSITORY, Case
 from tests.hub import Hub
-from tests.sshd import NoSshd, Settings, Sshd, end_sshd, launch_sshd
+from tests.sshd import NoSshd, Settings, Sshd, end_engines, end_sshd, launch_sshd
 
 Program = Callable[[str, str], None]
 """Puts a shell script in a program's place on the host."""
@@ -73,8 +73,7 @@ def case(
     with Hub(repositories) as hub:
         case = Case(f"bad-{next(NUMBERS)}", server, engine, hub, tmp_path)
         yield case
-        if (case.state / "launches").exists() and case.actions()[-1] != "stop":
-            case.deploy("stop", "PLAYBOOK")
+        end_engines(server)
 
 
 @pytest.fixture

@@ -55,7 +55,6 @@ def second(
         case.content["engine"] = {"kind": "second", "version": ">=0.5", "python": environment.python}
         case.write()
         yield case
-        case.deploy("stop", "PLAYBOOK")
 
 
 def test_it_is_deployed_asked_read_and_stopped(second: Case) -> None:
