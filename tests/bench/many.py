@@ -4,14 +4,18 @@
 
 Prints one line a figure: its name, the figure, the bar. The hosts are addresses of loopback (127.0.0.1 and on) at one sshd, each with a
 HOME and a state of its own; what they do costs the same processors. Each figure is of a whole process: start, connect to all, look,
-end. Memory is the largest sum of the proportional sizes of the process and all its children. `--rivals` is the python of an environment with
+end; the first round of each, which reads from disk, is not counted. What sshd and all that it starts take of the processors is told
+beside it: in earnest hosts have their own. Memory is the largest sum of the proportional sizes of the process and all its children. `--rivals` is the python of an environment with
 pyinfra and ansible-core; what is not installed there is skipped. Each tool may be at work on as many hosts at once.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +30,9 @@ from tests.sshd import Settings, Sshd, end_sshd, launch_sshd
 
 BAR_MB = 150
 POLL_SECONDS = 0.02
+ENDING_SECONDS = 2.0
+"""How long connections may take to end after the tool; those that ansible leaves open are ended then, for what they took is its own."""
+PR_SET_CHILD_SUBREAPER = 36  # include/uapi/linux/prctl.h
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,8 @@ class Taken:
     seconds: float
     processors: float
     """Seconds of processor time of the process and its children; not of the hosts."""
+    of_hosts: float
+    """The same of sshd and all that it started meanwhile."""
     mb: float
 
 
@@ -91,23 +100,42 @@ def ways(folder: Path, count: int, parallel: int, rivals: str | None) -> dict[st
     return found
 
 
-def take(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> Taken:
+def take(command: Sequence[str], folder: Path, environment: Mapping[str, str], server: Sshd) -> Taken:
     """Carry a command out and watch what it takes."""
-    before = os.times()
-    began = time.monotonic()
+    before, began = spent(server), time.monotonic()
     largest = 0.0
     with (folder / "printed").open("wb") as printed:
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=printed, stderr=printed)
-        while process.poll() is None:
-            largest = max(largest, resident(process.pid))
+        pid = subprocess.Popen(command, cwd=folder, env=environment, stdout=printed, stderr=printed).pid
+        ended = 0
+        while not ended:
+            largest = max(largest, resident(pid))
             time.sleep(POLL_SECONDS)
+            ended, status, used = os.wait4(pid, os.WNOHANG)
     seconds = time.monotonic() - began
-    if process.returncode != 0:
+    if status != 0:
         text = (folder / "printed").read_text(errors="replace")
-        raise SystemExit(f"{command[0]} left with {process.returncode}: {text[-2000:]}")
-    after = os.times()
-    processors = after.children_user + after.children_system - before.children_user - before.children_system
-    return Taken(seconds, processors, largest / 1e6)
+        raise SystemExit(f"{command[0]} left with {os.waitstatus_to_exitcode(status)}: {text[-2000:]}")
+    give_up = time.monotonic() + ENDING_SECONDS
+    while sessions := server.session_pids():
+        if time.monotonic() > give_up:
+            for session in sessions:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(session, signal.SIGTERM)
+        time.sleep(POLL_SECONDS)
+    processors = used.ru_utime + used.ru_stime
+    return Taken(seconds, processors, spent(server) - before - processors, largest / 1e6)
+
+
+def spent(server: Sshd) -> float:
+    """Seconds of processor time of the server, and of all children of this process and of it that have ended."""
+    for text in Path("/proc/self/task", str(os.getpid()), "children").read_text().split():
+        if int(text) != server.process.pid:  # sshd did not wait for it
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(int(text), os.WNOHANG)
+    times = os.times()
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    ticks = sum(map(int, fields[11:15]))
+    return times.children_user + times.children_system + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> int:
@@ -141,23 +169,29 @@ def main() -> None:
     parser.add_argument("--rivals", help="python of an environment with pyinfra and ansible-core")
     given = parser.parse_args()
     counts = [int(count) for count in given.hosts.split(",")]
+    ctypes.CDLL(None).prctl(
+        PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
+    )  # what sshd leaves behind comes to us, and is counted
     server = launch_sshd(Settings(addresses=addresses(max(counts)), lines=["MaxStartups 1000"]))
     try:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             reach(server, folder, max(counts))
             environment = {
-                **os.environ,
+                **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
                 "HOME": temporary,
                 "PYTHONPATH": str(ROOT),
+                "PYTHONPYCACHEPREFIX": f"{temporary}/compiled",  # as an installed package is, and the rivals are
                 "ANSIBLE_PIPELINING": "1",
             }
             for count in counts:
                 commands = ways(folder, count, given.parallel, given.rivals)
                 taken: dict[str, list[Taken]] = {tool: [] for tool in commands}
-                for _ in range(given.rounds):  # they alternate, so that all meet the same load
+                for number in range(given.rounds + 1):  # they alternate, so that all meet the same load
                     for tool, command in commands.items():
-                        taken[tool].append(take(command, folder, environment))
+                        once = take(command, folder, environment, server)
+                        if number:
+                            taken[tool].append(once)
                 load()
                 for tool, times in taken.items():
                     tell(count, tool, times)
@@ -171,6 +205,8 @@ def tell(count: int, tool: str, times: Sequence[Taken]) -> None:
     line(f"{count} hosts, {tool}", seconds, "first" if ours else "behind deploy")
     of_processors = shown([once.processors for once in times])
     line(f"of it processors of the controller, {tool}", of_processors, "none")
+    of_hosts = shown([once.of_hosts for once in times])
+    line(f"processors of the hosts meanwhile, {tool}", of_hosts, "none")
     memory = f"{max(once.mb for once in times):.0f} MB"
     line(f"its memory, {tool}", memory, f"{BAR_MB} MB" if ours else "none")
 
