@@ -70,8 +70,8 @@ def on_each_host(
 
     several = len(options.hosts) > 1
     as_json = options.json and report_to is None
-    hosts = 2 if together else len(options.hosts)  # what serves as one is told host by host, step by step
-    with display(report_to or sys.stdout, as_json=as_json, hosts=hosts) as shown:
+    hosts = len(options.hosts)
+    with display(report_to or sys.stdout, as_json=as_json, hosts=hosts, as_one=together) as shown:
         command = _Command(Given(options, sought, wishes, limits), work, shown)
         if together:
             return _on_all(command, whole=whole, as_far_as_reached=as_far_as_reached)

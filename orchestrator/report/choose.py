@@ -16,10 +16,11 @@ UNABLE = ("", "dumb", "unknown")
 """TERM of a terminal that cannot rewrite a line."""
 
 
-def display(out: TextIO, *, as_json: bool, hosts: int = 1) -> Display:
+def display(out: TextIO, *, as_json: bool, hosts: int = 1, as_one: bool = False) -> Display:
     """JSON lines for programs, lines rewritten in place on a terminal, appended lines everywhere else.
 
-    Of more `hosts` than a `FEW` it is shown how all of them stand, and the worst.
+    Of more `hosts` than a `FEW` it is shown how all of them stand, and the worst; of those that serve `as_one` each has its lines,
+    and what all of them did is one.
     """
     if as_json:
         from orchestrator.report.json_lines import JsonLines
@@ -27,15 +28,17 @@ def display(out: TextIO, *, as_json: bool, hosts: int = 1) -> Display:
         return JsonLines(out)
     _survive(out)
     from orchestrator.report.crowd import FEW, Crowd
+    from orchestrator.report.same_steps import SameSteps
 
-    crowd = Crowd(hosts, time.monotonic) if hosts > FEW else None
+    crowd = Crowd(hosts, time.monotonic) if hosts > FEW and not as_one else None
+    same_steps = SameSteps(hosts, time.monotonic) if as_one else None
     if on_terminal(out):
         from orchestrator.report.terminal import Terminal
 
-        return Terminal(out, several_hosts=hosts > 1, crowd=crowd)
+        return Terminal(out, several_hosts=hosts > 1, crowd=crowd, same_steps=same_steps)
     from orchestrator.report.plain import PlainLines
 
-    return PlainLines(out, several_hosts=hosts > 1, crowd=crowd)
+    return PlainLines(out, several_hosts=hosts > 1, crowd=crowd, same_steps=same_steps)
 
 
 def write(lines: Sequence[StyledLine], out: TextIO) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
@@ -19,6 +19,7 @@ from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
 from orchestrator.report.crowd import Crowd
 from orchestrator.report.layout import WIDTH, StyledLine, plain, prefix_of, step_head, wrapped
+from orchestrator.report.same_steps import SameSteps
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import CurrentSteps, Going
 
@@ -43,10 +44,12 @@ class PlainLines:
         *,
         several_hosts: bool = False,
         crowd: Crowd | None = None,
+        same_steps: SameSteps | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._out = out
         self._crowd = crowd
+        self._same_steps = same_steps
         self._several_hosts = several_hosts
         self._clock = clock
         self._under_way = CurrentSteps(clock)
@@ -65,10 +68,13 @@ class PlainLines:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._ticker.stop()
+        with self._lock:
+            self._finish(self._same_steps.rest() if self._same_steps else ())
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         with self._lock:
+            self._finish(self._same_steps.rest() if self._same_steps else ())
             yield
 
     def show(self, event: Event) -> None:
@@ -78,7 +84,7 @@ class PlainLines:
             if self._crowd:
                 self._write("", self._crowd.take(event, WIDTH))
             else:
-                self._write(event.host, finished(event, WIDTH, several_hosts=self._several_hosts))
+                self._finish(self._same_steps.take(event) if self._same_steps else (event,))
             self.tick()
 
     def tick(self) -> None:
@@ -88,6 +94,7 @@ class PlainLines:
             if self._crowd:
                 self._tick_of_all(self._crowd, now)
                 return
+            self._finish(self._same_steps.due() if self._same_steps else ())
             for going in self._under_way.all():
                 announced = self._announced.setdefault(id(going), _Announced(going))
                 if now >= announced.due(self._spoke[going.host]):
@@ -101,6 +108,10 @@ class PlainLines:
             self._write("", crowd.head(going, WIDTH))
             self._due = now + PAUSES[min(self._times, len(PAUSES) - 1)]
             self._times += 1
+
+    def _finish(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._write(event.host, finished(event, WIDTH, several_hosts=self._several_hosts))
 
     def _write(self, host: str, lines: list[StyledLine]) -> None:
         if lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TextIO
@@ -17,6 +17,7 @@ from orchestrator.base.events import Event
 from orchestrator.report.blocks import finished
 from orchestrator.report.crowd import Crowd
 from orchestrator.report.layout import WIDEST, Style, StyledLine, prefix_of, step_head, visible
+from orchestrator.report.same_steps import SameSteps
 from orchestrator.report.ticker import Ticker
 from orchestrator.report.underway import CurrentSteps, Going
 
@@ -65,11 +66,13 @@ class Terminal:
         *,
         several_hosts: bool = False,
         crowd: Crowd | None = None,
+        same_steps: SameSteps | None = None,
         clock: Callable[[], float] = time.monotonic,
         console: Console | None = None,
     ) -> None:
         self._out = out
         self._crowd = crowd
+        self._same_steps = same_steps
         self._several_hosts = several_hosts
         self._clock = clock
         self._console = console or console_for(out)
@@ -88,12 +91,14 @@ class Terminal:
     ) -> None:
         self._ticker.stop()
         with self._lock:
+            self._let_go()
             self._erase()
             self._closed = True
 
     @contextmanager
     def aside(self) -> Iterator[None]:
         with self._lock:
+            self._let_go()
             self._erase()
             yield
 
@@ -107,13 +112,24 @@ class Terminal:
                 if stays := self._crowd.take(event, width):  # the rest can wait for the clock
                     self._redraw(stays)
             else:
-                self._redraw(finished(event, width, several_hosts=self._several_hosts))
+                self._redraw(self._finished(self._same_steps.take(event) if self._same_steps else (event,)))
 
     def tick(self) -> None:
         """Let the clocks of what is under way go on."""
         with self._lock:
             if not self._closed:
-                self._redraw([])
+                self._redraw(self._finished(self._same_steps.due() if self._same_steps else ()))
+
+    def _finished(self, events: Iterable[Event]) -> list[StyledLine]:
+        width = min(self._console.width, WIDEST)
+        return [
+            line for event in events for line in finished(event, width, several_hosts=self._several_hosts)
+        ]
+
+    def _let_go(self) -> None:
+        """Show what is held back for other hosts."""
+        if self._same_steps and (held := self._same_steps.rest()):
+            self._redraw(self._finished(held))
 
     def _redraw(self, above: list[StyledLine]) -> None:
         live = self._lines_under_way()
