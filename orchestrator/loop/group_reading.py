@@ -95,7 +95,8 @@ def logs(
 
 def _stands(reading: Reading) -> dict[str, Any]:
     try:
-        return {"role": reading.role, **reading.status()}
+        stands = reading.status()
+        return {"role": (stands["group"] or {}).get("role", reading.role), **stands}
     except DeployError as error:
         return _unasked(Absent(reading.job.host.name, reading.role, error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Told = Mapping[str, Any]
@@ -22,11 +22,12 @@ def group_status(name: str, playbook: str, hosts: Sequence[Told]) -> dict[str, A
     states = {_state(host) for host in hosts}
     amiss = [] if states <= _QUIET else [words for host in hosts if (words := _amiss(host, _members(hosts)))]
     head = next((host for host in hosts if _state(host) == "healthy"), {})
+    state = "not healthy" if amiss and len(states) > 1 else _together(states)
     return {
         "name": name,
         "playbook": playbook,
-        "state": "not healthy" if amiss and len(states) > 1 else _together(states),
-        "amiss": amiss,
+        "state": state,
+        "amiss": [*amiss, *(_unnamed(hosts) if state not in _QUIET else ())],
         "health": head.get("health"),
         "models": head.get("models", []),
         "context": head.get("context"),
@@ -56,6 +57,14 @@ def _amiss(host: Told, together: Sequence[str]) -> str:
         "" if state == "stopped" or host.get("exit_code") is None else f", exit status {host['exit_code']}"
     )
     return f"{where}: {state}{ended}"
+
+
+def _unnamed(hosts: Sequence[Told]) -> Iterator[str]:
+    """That hosts serve with these which nobody has asked for: how they are is not known."""
+    together, named = _members(hosts), [host["host"] for host in hosts]
+    others = [name for name in together if name not in named]
+    if len(together) > len(hosts):
+        yield f"not looked at, as they are not named: {', '.join(others)}"
 
 
 def _members(hosts: Sequence[Told]) -> Sequence[str]:

@@ -12,7 +12,7 @@ from orchestrator.base.events import Report
 from orchestrator.diagnosis.verdict import Diagnosis
 from orchestrator.group.group import Absent
 from orchestrator.job import Job
-from orchestrator.loop.group_reading import explain
+from orchestrator.loop.group_reading import explain, status
 from orchestrator.loop.reading import Explained, Reading
 from tests.diagnosis.test_across import LOST, WHY, quiet
 from tests.jobs import Answering, Told, job
@@ -66,3 +66,25 @@ def test_hosts_without_a_log_are_told_and_the_others_read() -> None:
     assert [event.text for event in told.events] == [NO_LAUNCH.message, GONE.error.message]
     with pytest.raises(UsageError, match="no launch yet"):
         explain(group(told, c=NO_LAUNCH), [GONE], launch=1)
+
+
+@dataclass(eq=False)
+class Standing:
+    """A host that was typed as the head, and what the record of its launch says."""
+
+    job: Job
+    group: dict[str, object] | None
+    role: str = "head"
+
+    def status(self) -> dict[str, object]:
+        return {"host": "gpu-b", "state": "computing", "exit_code": None, "group": self.group}
+
+
+@pytest.mark.parametrize(
+    ("group", "role"),
+    [({"hosts": ["a", "gpu-b", "c"], "role": "worker 1"}, "worker 1"), (None, "head")],
+    ids=["of a launch that has more hosts", "without a launch"],
+)
+def test_the_role_of_a_host_is_that_which_its_record_says(group: dict[str, object] | None, role: str) -> None:
+    (host,) = status(cast("list[Reading]", [Standing(job(), group)]), ())["hosts"]
+    assert host["role"] == role

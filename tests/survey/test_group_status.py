@@ -50,3 +50,11 @@ def test_it_is_as_well_as_all_of_its_hosts(
 ) -> None:
     told = group_status("x", "x", [host("a", *head), host("b", *worker)])
     assert (told["state"], told["amiss"]) == (state, amiss)
+
+
+def test_hosts_that_serve_with_these_and_are_not_named_are_told() -> None:
+    there = [host("a", "healthy", together="abc"), host("b", "computing", together="abc")]
+    state = group_status("x", "x", there)
+    assert (state["state"], state["amiss"]) == ("healthy", ["not looked at, as they are not named: c"])
+    stopped = [host(name, "stopped", together="abc") for name in "ab"]
+    assert group_status("x", "x", stopped)["amiss"] == []
