@@ -9,7 +9,7 @@ from orchestrator.base.events import Event
 from orchestrator.report.layout import Style, StyledLine, prefix_of, step_head, visible, wrapped
 from orchestrator.report.panel import panel_lines
 
-UNFINISHED = {"interrupted": "interrupted", "halted": "left where it was: another host did not go on"}
+UNFINISHED = {"interrupted": "interrupted", "halted": "left: another host did not go on"}
 """What is told of a step that nobody waited for to its end."""
 
 
