@@ -172,6 +172,26 @@ def restart(
     return on_fleet(options, work, source=by_the_host, **wishes)
 
 
+@fleet.command(epilog="Example:  deploy fleet remediate kimi-k2.5 --host gpu7 --host gpu8")
+@shared_options
+@repairing_options
+def remediate(options: SharedOptions, **wishes: Any) -> int:
+    """Bring back the replicas that have fallen, and touch no other.
+
+    The log of each is diagnosed first, and repaired by what it says; it is behind the router again once a completion
+    came out of it. What was stopped stays so.
+    """
+    from orchestrator.cli.on_fleet import on_fleet
+    from orchestrator.cli.session import by_the_host
+
+    def work(opened: OpenFleet) -> int:
+        from orchestrator.cli.fleet_run import FleetRun
+
+        return FleetRun(opened).remediate(fail_fast=options.breadth.fail_fast)
+
+    return on_fleet(options, work, source=by_the_host, whichever=True, **wishes)
+
+
 @fleet.command(epilog="Example:  deploy fleet stop kimi-k2.5 --host gpu7 --host gpu8")
 @shared_options
 def stop(options: SharedOptions) -> int:

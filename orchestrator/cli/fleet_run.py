@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from orchestrator.cli.on_fleet import OpenFleet
     from orchestrator.fleet.replica import Replica
 
+_AS_IT_SHOULD = ("stopped", "starting")
+"""States of a replica that is not ready in which there is nothing to repair."""
+
 
 class FleetRun:
     """A fleet while one command works on it; `codes` are the exit codes of what failed, each told as it did."""
@@ -60,6 +63,12 @@ class FleetRun:
         self._tell(fleet, changed)
         return 0
 
+    def remediate(self, *, fail_fast: bool) -> int:
+        """Bring back those that have fallen, and touch no other."""
+        fleet = self._fleet(there(self._opened), router=False, fail_fast=fail_fast)
+        self._tell(fleet, fleet.remediate())
+        return max(self.codes, default=0)
+
     def stop(self) -> int:
         """End all of it."""
         fleet = self._fleet(there(self._opened), router=False)
@@ -73,7 +82,9 @@ class FleetRun:
         opened = self._opened
         members = opened.members(there(opened))
         absent = {name: error.message for name, error in opened.absent.items()}
-        return state_of(opened.name, members, opened.routing(wanted=False), absent)
+        state = state_of(opened.name, members, opened.routing(wanted=False), absent)
+        fallen = any(not each["ready"] and each["state"] not in _AS_IT_SHOULD for each in state["replicas"])
+        return {**state, "repair": opened.asked("remediate") if fallen else None}
 
     def _fleet(self, replicas: Sequence[Replica], *, router: bool, fail_fast: bool = False) -> Fleet:
         opened = self._opened

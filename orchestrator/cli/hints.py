@@ -59,6 +59,7 @@ AFTER: Forms = {
     "as_one_offline": "deploy plan --help",
     "nodes_differ": ("{command} --set {setting}", "deploy show {playbook}"),
     "no_fleet": "deploy fleet --help",
+    "all_stopped": "deploy fleet up --help",
     "haproxy_backend": "deploy fleet config --help",
     "min_ready": "{command} --min-ready {ready}",
     "not_drained": "{command} --drain-timeout 3600",

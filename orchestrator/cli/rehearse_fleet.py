@@ -57,7 +57,9 @@ class FleetRehearsal:
             self._happens(f"kill -9: all {count} processes of {name}, while clients ask")
             clients.until(ANSWERS)
             self._status()
-            return self._up()
+            return self._type(
+                "remediate", lambda opened: FleetRun(opened).remediate(fail_fast=False), self._options
+            )
 
     def changed_badly(self) -> int:
         with self._clients():
@@ -89,7 +91,7 @@ class FleetRehearsal:
     def _type(self, words: str, work: Callable[[OpenFleet], int], options: SharedOptions) -> int:
         """A command as it is, after its line."""
         verb, _, rest = words.partition(" ")
-        self._say(f"\n$ deploy fleet {verb} {options.playbook} {rest}\n")
+        self._say(f"\n$ deploy fleet {verb} {options.playbook} {rest}".rstrip() + "\n")
         try:
             return on_fleet(
                 options,

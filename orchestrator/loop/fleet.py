@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from orchestrator.base.errors import DeployError
+from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.fleet.replica import Replica
 from orchestrator.job import Job
 from orchestrator.loop.balancer import Balancer
@@ -70,13 +70,28 @@ class Fleet:
         with self.locked("bringing the fleet up"):
             if self.routing is not None:
                 self.routing.begin()
-            healthy = self._bring_all_up()
+            healthy = self._bring_up(self.members, lambda deployment: deployment.up())
             if healthy and self.routing is not None:
                 self.routing.prove()
             for member in surplus:
                 self._ends_well(self._take_out, member)
             if self.routing is not None:
                 self.routing.keep([member.replica for member in self.members])
+            return len(healthy)
+
+    def remediate(self) -> int:
+        """Bring back those that do not serve, each by what its own log says, and have all that serve behind the router; gives how
+        many do. The others are not touched, and neither is what was stopped."""
+        with self.locked("repairing the fleet"):
+            if self.routing is not None:
+                self.routing.begin()
+            serving, fallen = self._standing()
+            healthy = serving + self._bring_up(fallen, lambda deployment: deployment.remediate())
+            if self.routing is not None:
+                for member in serving:
+                    self.routing.admit(member.replica)
+                if healthy:
+                    self.routing.prove()
             return len(healthy)
 
     def stop(self) -> bool:
@@ -86,25 +101,42 @@ class Fleet:
                 self.routing.end()
             return len(self._each(lambda member: member.deployment.stop(), self.members)) == len(self.members)
 
-    def _bring_all_up(self) -> list[FleetMember]:
+    def _standing(self) -> tuple[list[FleetMember], list[FleetMember]]:
+        """Those that serve, and those that should; raises UsageError("all_stopped") where there are none of either."""
+        serving, fallen = [], []
+        for member in self.members:
+            observed, history = member.deployment.reading.observe()
+            if observed.serves:
+                serving.append(member)
+            elif history.outcome is None or history.outcome.result != "stopped":
+                fallen.append(member)
+        if not serving and not fallen:
+            raise UsageError("all_stopped", "every replica was stopped: none has fallen")
+        return serving, fallen
+
+    def _bring_up(
+        self, members: Sequence[FleetMember], bring: Callable[[Deployment], None]
+    ) -> list[FleetMember]:
+        """Those of them that came up and are behind the router."""
+
+        def work(member: FleetMember) -> None:
+            bring(member.deployment)
+            if self.routing is not None:
+                self.routing.admit(member.replica)
+
         model = next(
             (member for member in self.members if member.deployment.reading.observe()[0].serves), None
         )
-        rest, first = self.members, []
+        rest, first = members, []
         if model is None:
-            first, rest = self._each(self._bring_up, self.members[:1]), self.members[1:]
+            first, rest = self._each(work, members[:1]), members[1:]
             if not first and self._fail_fast:
                 return []
             model = first[0] if first else None
         if model is not None:
             others = [member.deployment.reading for member in rest if member is not model]
             inherit(model.deployment.reading, others)
-        return first + self._each(self._bring_up, rest)
-
-    def _bring_up(self, member: FleetMember) -> None:
-        member.deployment.up()
-        if self.routing is not None:
-            self.routing.admit(member.replica)
+        return first + self._each(work, rest)
 
     def _take_out(self, member: FleetMember) -> None:
         if self.routing is not None:

@@ -74,6 +74,8 @@ def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
         row = f"  {each['name']:<{name}}{visible(each['host']):<{host}}{numbers(each['cards']):<{cards}}"
         row += f"{'-' if requests is None else requests:<10}"
         lines += wrapped([(row, "")], _state(each), width)
+    if state["repair"]:
+        lines.append([("  repair   ", "dim"), (str(state["repair"]), "")])
     return lines
 
 

@@ -60,7 +60,9 @@ def test_a_host_that_is_away_hides_no_other(playbook: str, capsys: pytest.Captur
     assert run(["fleet", "status", playbook, *away]) == 3
     seen = capsys.readouterr()
     assert "127.0.0.1:9  cannot be asked:" in seen.out
-    assert seen.out.splitlines()[-1].split()[:2] == ["tiny-1", "local"]
+    row, repair = seen.out.splitlines()[-2:]
+    assert row.split()[:2] == ["tiny-1", "local"]
+    assert "deploy fleet remediate " in repair
     assert run(["fleet", "plan", playbook, *away]) == 3  # it would be given the place of one that is not seen
     assert capsys.readouterr().out == ""
 

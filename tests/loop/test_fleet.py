@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import DeployError, LaunchFailed
+from orchestrator.base.errors import DeployError, LaunchFailed, UsageError
 from orchestrator.fleet.replica import Replica
 from orchestrator.loop import fleet as loop
 from orchestrator.loop.fleet import Fleet, FleetMember
@@ -16,16 +17,22 @@ from orchestrator.loop.fleet import Fleet, FleetMember
 class Deployed:
     """A deployment that notes what is asked of it, and fails where it is told to."""
 
-    def __init__(self, name: str, done: list[str], *, serves: bool, fails: bool) -> None:
-        self.name, self.done, self.fails = name, done, fails
+    def __init__(self, name: str, done: list[str], *, serves: bool, fails: bool, stopped: bool) -> None:
+        self.name, self.done, self.fails, self.stopped = name, done, fails, stopped
         self.serves = serves
         self.reading = self
 
-    def observe(self) -> tuple[Any, None]:
-        return self, None
+    def observe(self) -> tuple[Any, Any]:
+        return self, SimpleNamespace(outcome=SimpleNamespace(result="stopped" if self.stopped else "healthy"))
 
     def up(self) -> None:
-        self.done.append(f"up {self.name}")
+        self._come("up")
+
+    def remediate(self) -> None:
+        self._come("remediate")
+
+    def _come(self, verb: str) -> None:
+        self.done.append(f"{verb} {self.name}")
         if self.fails:
             raise LaunchFailed("no_remedy_left", f"{self.name} failed")
 
@@ -49,15 +56,21 @@ class Routed:
 class Made:
     """A fleet of which some replicas serve already, and some fail."""
 
-    def __init__(self, count: int, *, serving: str = "", failing: str = "", fail_fast: bool = False) -> None:
+    def __init__(
+        self, count: int, *, serving: str = "", failing: str = "", stopped: str = "", fail_fast: bool = False
+    ) -> None:
         self.done: list[str] = []
         self.failed: list[str] = []
         members = [
             FleetMember(
                 Replica("m", number, "a", "127.0.0.1", 8000 + number),
-                Deployed(
-                    f"m-{number}", self.done, serves=str(number) in serving, fails=str(number) in failing
-                ),  # type: ignore[arg-type]
+                Deployed(  # type: ignore[arg-type]
+                    f"m-{number}",
+                    self.done,
+                    serves=str(number) in serving,
+                    fails=str(number) in failing,
+                    stopped=str(number) in stopped,
+                ),
             )
             for number in range(1, count + 1)
         ]
@@ -121,6 +134,33 @@ def test_what_is_too_many_is_out_of_the_router_before_it_ends() -> None:
     assert made.fleet.up(surplus) == 1
     assert made.done[-3:] == ["prove", "withdraw m-2", "stop m-2"]
     assert made.router.kept == ["m-1"]
+
+
+def test_only_what_has_fallen_is_brought_back(inherited: list[Any]) -> None:
+    made = Made(4, serving="13", stopped="4")
+    assert made.fleet.remediate() == 3
+    assert made.done == ["begin", "remediate m-2", "admit m-2", "admit m-1", "admit m-3", "prove"]
+    assert inherited == [("m-1", ["m-2"])]
+
+
+def test_one_that_cannot_be_brought_back_is_told_and_the_others_serve() -> None:
+    made = Made(2, serving="1", failing="2")
+    assert made.fleet.remediate() == 1
+    assert made.failed == ["m-2"]
+    assert "admit m-2" not in made.done
+
+
+def test_where_all_have_fallen_the_first_goes_alone(inherited: list[Any]) -> None:
+    made = Made(3, stopped="1")
+    assert made.fleet.remediate() == 2
+    assert made.done[:3] == ["begin", "remediate m-2", "admit m-2"]
+    assert inherited == [("m-2", ["m-3"])]
+
+
+def test_what_was_stopped_has_not_fallen() -> None:
+    with pytest.raises(UsageError) as raised:
+        Made(2, stopped="12").fleet.remediate()
+    assert raised.value.code == "all_stopped"
 
 
 def test_the_router_ends_before_what_it_passes_requests_to() -> None:

@@ -293,6 +293,12 @@ def test_every_fault_of_a_fleet_ends_as_it_should(rehearse: Rehearse, name: str)
     assert states[0]["state"] == "degraded"
     assert all("cut off" in reason for reason in lost[0]), lost
     assert len(lost[0]) <= 3  # the streams that there are
+    if name == "replica-killed":
+        (since,) = (at for at, event in enumerate(done.events) if "kill -9" in event.get("text", ""))
+        steps = [event for event in done.events[since:] if event["event"] == "step" and "seconds" in event]
+        assert {event["instance"] for event in steps} == {"kimi-k2.5-2", "kimi-k2.5-router"}
+        (ended,) = (event for event in steps if event["step"] == "launch 1")
+        assert ended["text"] == "the engine was ended by SIGKILL"
 
 
 @pytest.mark.parametrize(
