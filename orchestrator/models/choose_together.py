@@ -92,7 +92,7 @@ def _known(survey: Survey) -> bool:
 def _alone(host: str, alone: Chosen, hosts: int) -> str:
     cards = alone.playbook.parallel.tensor
     count = f"{cards} of its cards" if cards > 1 else "one of its cards"
-    return f"; it fits on {host} alone, on {count}: {hosts} or more replicas would serve more (deploy fleet)"
+    return f"; it fits on {host} alone, on {count}: {hosts} or more replicas of a fleet would serve more"
 
 
 def _saying(choice: Choice, words: str) -> Choice:
