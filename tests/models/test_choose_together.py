@@ -38,7 +38,7 @@ def chosen(model: str, gb: float, *hosts: Gpus, settings: tuple[str, ...] = ()) 
         ("deepseek-ai/DeepSeek-V3", 689, (H100, H100), 8, 163840, ""),
         ("meta-llama/Meta-Llama-3.1-405B", 820, (H100, H100), 8, 131072, ""),
         ("meta-llama/Meta-Llama-3.1-405B", 820, (H200, H200), 4, 131072, "fits on gpu1 alone"),
-        ("Qwen/Qwen3-235B-A22B", 470, (RTX, RTX), 4, 40960, "2 or more replicas would serve more"),
+        ("Qwen/Qwen3-235B-A22B", 470, (RTX, RTX), 4, 40960, "2 or more replicas of a fleet would serve more"),
         ("moonshotai/Kimi-K2-Instruct", 1029, (H100, H100), 8, 131072, ""),
         ("moonshotai/Kimi-K2-Instruct", 1029, (FOUR, FOUR), 4, 32768, "4 such hosts would hold it"),
         ("moonshotai/Kimi-K2-Instruct", 1029, (H100, FOUR, H100, H100), 4, 131072, "chosen by gpu2, which has the fewest"),
