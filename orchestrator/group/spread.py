@@ -49,7 +49,20 @@ def spread(playbook: Playbook, hosts: int) -> tuple[Playbook, tuple[Choice, ...]
     else:
         why = "the layers are shared out over the hosts: between stages little is sent, inside a layer much"
         choices.append(Choice(_PIPELINE, parallel.pipeline * hosts, why))
-    return playbook.completed({choice.key: choice.value for choice in choices}), tuple(choices)
+    # what an option says of stages or copies is meant of all hosts
+    own = tuple(choice for choice in choices if playbook.origin(*choice.key) != "option")
+    values = {choice.key: choice.value for choice in own}
+    ranks_of_all = (
+        parallel.tensor * values.get(_PIPELINE, parallel.pipeline) * values.get(_DATA, parallel.data)
+    )
+    if _TENSOR not in values and ranks_of_all % hosts:
+        raise UsageError(
+            "nodes_differ",
+            f"{playbook.name}: {ranks_of_all} ranks cannot be shared evenly by {hosts} hosts: the product of "
+            "parallel.tensor, parallel.pipeline and parallel.data has to be a multiple of their number",
+            playbook=playbook.name,
+        )
+    return playbook.completed(values), own
 
 
 def ranks(playbook: Playbook, names: Sequence[str]) -> dict[str, Node]:

@@ -46,7 +46,7 @@ def choose_together(
     host = fewest(surveys)
     survey = surveys[host]
     if on_cpu(asked, survey):
-        return _over_processors(spread, len(surveys))
+        return _over_processors(asked, spread, len(surveys))
 
     def chosen(hosts: int) -> Chosen:
         staged = _staged(asked, spread, len(surveys), hosts)
@@ -104,8 +104,10 @@ def _whole_experts(asked: Playbook, choice: Choice) -> bool:
     return whole is not None and choice.key == ("arguments", whole.option)
 
 
-def _over_processors(spread: Sequence[Choice], hosts: int) -> tuple[Choice, ...]:
+def _over_processors(asked: Playbook, spread: Sequence[Choice], hosts: int) -> tuple[Choice, ...]:
     """As `group.spread` has it for a playbook that needs no GPU."""
+    if not any(choice.key == PIPELINE for choice in spread) or asked.origin(*TENSOR) == "option":
+        return tuple(spread)
     why = "on CPUs a layer is spread over the hosts: stages of a pipeline are for GPUs"
     kept = (choice for choice in spread if choice.key != PIPELINE)
     return (*kept, Choice(PIPELINE, 1, "no stages on CPUs"), Choice(TENSOR, hosts, why))

@@ -69,6 +69,15 @@ def test_another_number_of_hosts_than_the_playbooks_is_refused() -> None:
         spread(playbook({"tensor": 8}, "parallel.nodes=1"), 2)
 
 
+def test_what_an_option_says_of_stages_or_copies_stays() -> None:
+    stages, choices = spread(playbook({"tensor": 8}, "parallel.pipeline=4"), 2)
+    assert (stages.parallel.pipeline, [choice.name for choice in choices]) == (4, ["parallel.nodes"])
+    copies, choices = spread(playbook({"tensor": 8}, "parallel.data=2"), 2)
+    assert (copies.parallel.data, [choice.name for choice in choices]) == (2, ["parallel.nodes"])
+    with pytest.raises(UsageError, match="3 ranks cannot be shared evenly by 2 hosts"):
+        spread(playbook({"tensor": 1}, "parallel.pipeline=3"), 2)
+
+
 def test_ranks_that_cannot_be_shared_evenly_are_refused() -> None:
     with pytest.raises(ValidationError, match="2 copies cannot be shared evenly by 4 hosts"):
         playbook({"tensor": 2, "data": 2, "nodes": 4})

