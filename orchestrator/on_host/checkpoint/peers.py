@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import random
 import sys
+import threading
 from typing import Any
 from urllib.parse import quote
 
@@ -41,6 +42,7 @@ class _Peer:
         self.name: str = known["name"]
         self._place = (known["address"], known["port"])
         self._word: str = known["word"]
+        self._counting = threading.Lock()  # several files come at once
         self.failures = 0
         self.given = 0
         """Bytes."""
@@ -83,7 +85,8 @@ class _Peer:
                 way.append(room[:count])
             except OSError as full:  # of this host's disk, not of the other one
                 raise _Unwritten from full
-            self.given += count
+            with self._counting:
+                self.given += count
 
 
 class _Unwritten(Exception):
