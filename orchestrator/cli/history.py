@@ -39,7 +39,9 @@ def history(options: SharedOptions) -> int:
         for host, records in histories(deployment.readings, deployment.absent).items():
             journals[host] = [read(redacted(record.as_json())) for record in records]
 
-    code = on_each_host(options, work, report_to=sys.stderr, whole=True, as_far_as_reached=True)
+    code = on_each_host(
+        options, work, report_to=sys.stderr, whole=True, as_far_as_reached=True, needs_patches=False
+    )
     _show(title, in_order(journals, options.hosts), together=together, as_json=options.json)
     return code
 

@@ -58,6 +58,6 @@ def status(options: SharedOptions) -> int:
         write(statuses.table(states, ends, width_of(sys.stdout)), sys.stdout)
 
     return on_each_host(
-        options, work, report_to=sys.stderr, whole=True, as_far_as_reached=True,
+        options, work, report_to=sys.stderr, whole=True, as_far_as_reached=True, needs_patches=False,
         closing=closing if several else None,
     )  # fmt: skip

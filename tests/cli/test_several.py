@@ -80,6 +80,15 @@ def test_hosts_of_a_file_are_looked_at_in_one_command(
     assert "Missing option '--host'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["status", "history"])
+def test_what_only_looks_at_a_host_reads_no_patch(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "broken.yaml").write_text("no patch")
+    assert run([verb, "kimi-k2.5", "--host", "local", "--patches", str(tmp_path)]) == 0
+
+
 @pytest.mark.parametrize("verb", ["status", "plan"])
 def test_what_prints_an_object_a_host_ends_with_the_summary_that_all_verbs_have(
     verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
