@@ -323,7 +323,12 @@ def test_every_fault_of_several_hosts_ends_as_it_should(rehearse: Rehearse, name
     if name == "rank-dies":
         assert done.error["message"].startswith("worker 1 on rehearsal-2: ")
     if name == "host-lost":
-        assert "rehearsal-2" in done.error["message"]
+        assert (done.error["code"], "rehearsal-2" in done.error["message"]) == ("host_vanished", True)
+    if name.startswith("firewall"):
+        (found,) = done.of("finding")
+        assert "rehearsal-1 and rehearsal-2 do not reach each other" in " ".join(found["text"].split())
+    if name == "firewall-dropped":
+        assert done.error["message"].endswith("rehearsal-1 and rehearsal-2 do not reach each other")
 
 
 def test_the_story_on_a_host_that_is_kept_until_it_is_interrupted(environment: dict[str, str]) -> None:
