@@ -29,6 +29,7 @@ import pytest
 
 from orchestrator.rehearsal import shm_files, strays
 from tests.ports import free_port
+from tests.ssh_files import SshFiles, stanza
 
 PLAIN_USER = "deploy-test"
 HOST_PATH = f"{Path(getattr(sys, '_base_executable', sys.executable)).resolve().parent}:/usr/local/bin:/usr/bin:/bin:/usr/sbin"
@@ -40,7 +41,7 @@ class NoSshd(Exception):
 
 
 @dataclass
-class Sshd:
+class Sshd(SshFiles):
     """A running server, and the folder that holds its files and its client's."""
 
     folder: Path
@@ -71,16 +72,6 @@ class Sshd:
         return self.folder / "known_hosts"
 
     @property
-    def home(self) -> Path:
-        """HOME of everything that runs on this host."""
-        return self.folder / "home"
-
-    @property
-    def state_home(self) -> Path:
-        """XDG_STATE_HOME of everything that runs on this host."""
-        return self.folder / "state"
-
-    @property
     def fingerprint(self) -> str:
         """Of its host key, as ssh prints it."""
         printed = _run(["ssh-keygen", "-lf", str(self.folder / "host_key.pub")])
@@ -92,23 +83,11 @@ class Sshd:
 
     def host_stanza(self, **options: str) -> str:
         """A `Host` block for an ssh_config; options override or are added."""
-        settings = {
-            "HostName": "127.0.0.1",
-            "Port": str(self.port),
-            "User": self.user,
-            "IdentityFile": str(self.client_key),
-            "IdentitiesOnly": "yes",
-            "IdentityAgent": "none",
-            "UserKnownHostsFile": str(self.known_hosts),
-            "GlobalKnownHostsFile": "/dev/null",
-            **options,
-        }
-        lines = [f"    {name} {value}" for name, value in settings.items()]
-        return "\n".join([f"Host {self.alias}", *lines, ""])
+        where = {"HostName": "127.0.0.1", "Port": str(self.port), "User": self.user}
+        return stanza(self.alias, self.folder, **{**where, **options})
 
     def known_hosts_line(self) -> str:
-        kind, key = (self.folder / "host_key.pub").read_text().split()[:2]
-        return f"[127.0.0.1]:{self.port} {kind} {key}\n"
+        return self.known_as(f"[127.0.0.1]:{self.port}")
 
     def stop(self) -> None:
         """End the server; connections that are open live on, as with any sshd."""

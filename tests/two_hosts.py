@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.on_host.processes import procs
+from tests.ssh_files import SshFiles, stanza
 from tests.sshd import HOST_PATH, NoSshd
 from tests.waiting import eventually
 
@@ -37,7 +38,7 @@ class NoHosts(NoSshd):
 
 
 @dataclass(frozen=True)
-class LabHost:
+class LabHost(SshFiles):
     """One of them: `space` is the name of its network, `address` where the other one reaches it, `outer` where tests do."""
 
     name: str
@@ -45,14 +46,6 @@ class LabHost:
     space: str
     address: str
     outer: str
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "home"
-
-    @property
-    def state_home(self) -> Path:
-        return self.folder / "state"
 
     @property
     def first(self) -> int:
@@ -179,22 +172,10 @@ def _furnish(lab: TwoHosts, host: LabHost) -> None:
         "",
     ]
     (host.folder / "sshd_config").write_text("\n".join(config))
-    kind, key = (host.folder / "host_key.pub").read_text().split()[:2]
     with (lab.folder / "known_hosts").open("a") as known:
-        known.write(f"{host.outer} {kind} {key}\n")
-    settings = {
-        "HostName": host.outer,
-        "User": "root",
-        "IdentityFile": lab.folder / "client_key",
-        "IdentitiesOnly": "yes",
-        "IdentityAgent": "none",
-        "UserKnownHostsFile": lab.folder / "known_hosts",
-        "GlobalKnownHostsFile": "/dev/null",
-    }
-    with Path(lab.ssh_config).open("a") as known:
-        known.write(
-            "\n".join([f"Host {host.name}", *(f"    {name} {value}" for name, value in settings.items()), ""])
-        )
+        known.write(host.known_as(host.outer))
+    with Path(lab.ssh_config).open("a") as config_file:
+        config_file.write(stanza(host.name, lab.folder, HostName=host.outer, User="root"))
 
 
 def _start(host: LabHost, ends: contextlib.ExitStack) -> None:

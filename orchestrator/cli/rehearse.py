@@ -26,7 +26,8 @@ from orchestrator.cli.rehearse_intro import introduction, stand_ins
 
 if TYPE_CHECKING:
     from orchestrator.loop.deployment import Deployment
-    from orchestrator.rehearsal.box import Box, Pace
+    from orchestrator.rehearsal.box import Box
+    from orchestrator.rehearsal.commanded import Pace
     from orchestrator.rehearsal.several import SeveralBoxes
 
 HOST = "rehearsal"
@@ -263,7 +264,7 @@ def _tell(as_json: bool, text: str, **data: Any) -> None:
 
 def _forget_hub_variables() -> None:
     """What leads a download elsewhere is not used in this process either."""
-    from orchestrator.rehearsal.box import leads_elsewhere
+    from orchestrator.rehearsal.commanded import leads_elsewhere
 
     for name in list(filter(leads_elsewhere, os.environ)):
         del os.environ[name]

@@ -7,12 +7,9 @@ import getpass
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Literal
 
 from orchestrator.base.data_folders import data_folders
 from orchestrator.base.errors import UsageError
@@ -24,17 +21,17 @@ from orchestrator.playbook import playbook as playbooks
 from orchestrator.playbook.playbook import Playbook
 from orchestrator.programs.stop import StopLaunch
 from orchestrator.rehearsal import adapt, environment, faults, flagship, ports, shm_files, strays, tiny_mla
+from orchestrator.rehearsal.commanded import Commanded, Pace
 from orchestrator.rehearsal.environment import SYSTEM_PATH, StandIn
 from orchestrator.rehearsal.hub import Hub
 from orchestrator.rehearsal.ssh_server import ALIAS, SshServer
 from orchestrator.rehearsal.stand_in import VERSION
 
-Pace = Literal["default", "fast"]
 PACES: dict[Pace, float] = {"default": 0.75, "fast": 0.01}
 STOP_SECONDS = 60.0
 
 
-class Box:
+class Box(Commanded):
     """A host with SSH, cards, an engine and a Hub of its own, and a playbook adapted to it; use it with `with`.
 
         with Box("kimi-k2.5") as box:
@@ -94,11 +91,6 @@ class Box:
             self.closing = self.closing.pop_all()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.close()
-
     # What it consists of
 
     @property
@@ -147,6 +139,10 @@ class Box:
         return (self.alias,)
 
     @property
+    def asked(self) -> str:
+        return self.playbook.name
+
+    @property
     def head(self) -> Box:
         """The host that answers requests."""
         return self
@@ -159,12 +155,6 @@ class Box:
     def playbook_path(self) -> Path:
         return self.folder / "playbooks" / f"{self.playbook.name}.yaml"
 
-    @property
-    def ready_seconds(self) -> float | None:
-        """How long a launch may take where the fault says so."""
-        limits = faults.load()[self.fault].ready_seconds if self.fault else None
-        return limits[self.pace == "fast"] if limits else None
-
     def open_host(self) -> Host:
         """Connect as `deploy` does."""
         return open_host(self.alias, ssh_config=self.ssh_config)
@@ -172,23 +162,6 @@ class Box:
     def reach(self) -> list[str]:
         """The options that lead any `deploy` command to this host and its playbook."""
         return ["--host", self.alias, "-F", self.ssh_config, "--playbooks", str(self.playbook_path.parent)]
-
-    def command(self, verb: str, *options: str) -> list[str]:
-        """The command line `deploy VERB PLAYBOOK --host rehearsal ... OPTIONS`."""
-        program = [sys.executable, "-m", "orchestrator.cli.main"]
-        return [*program, verb, self.playbook.name, *self.reach(), *options]
-
-    def deploy(self, verb: str, *options: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Run a `deploy` command to its end, as a process of its own without this one's HF_* and proxies."""
-        return subprocess.run(
-            self.command(verb, *options),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=without_hub_variables(dict(os.environ)),
-            check=False,
-        )
 
     def vanish(self) -> None:
         """Be gone as a host without power is: its SSH server, and all that ran on it."""
@@ -293,13 +266,3 @@ class Box:
             timeout=STOP_SECONDS + 10.0,
             check=False,
         )
-
-
-def without_hub_variables(variables: dict[str, str]) -> dict[str, str]:
-    """An environment without what would lead a download elsewhere, or a token to it."""
-    return {name: value for name, value in variables.items() if not leads_elsewhere(name)}
-
-
-def leads_elsewhere(name: str) -> bool:
-    """Whether a variable is one of the Hub's or names a proxy."""
-    return name.startswith(("HF_", "HUGGING_FACE_", "HUGGINGFACE_")) or name.lower().endswith("_proxy")

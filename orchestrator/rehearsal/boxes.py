@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.rehearsal import node_faults, ports
-from orchestrator.rehearsal.box import Box, Pace
+from orchestrator.rehearsal.box import Box
+from orchestrator.rehearsal.commanded import Pace
 from orchestrator.rehearsal.several import SeveralBoxes
 from orchestrator.rehearsal.ssh_server import ALIAS
 

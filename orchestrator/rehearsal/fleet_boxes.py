@@ -11,7 +11,8 @@ from orchestrator.engines.router import Router
 from orchestrator.fleet.replica import replica_name
 from orchestrator.on_host.processes import procs
 from orchestrator.rehearsal import router_place
-from orchestrator.rehearsal.box import Box, Pace
+from orchestrator.rehearsal.box import Box
+from orchestrator.rehearsal.commanded import Pace
 from orchestrator.rehearsal.several import SeveralBoxes
 from orchestrator.rehearsal.ssh_server import ALIAS
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from orchestrator.rehearsal.box import Box, Pace
+    from orchestrator.rehearsal.box import Box
+    from orchestrator.rehearsal.commanded import Pace
 
 
 class StartBox(Protocol):

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import subprocess
-import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import ClassVar, TypeVar
 
 from orchestrator.rehearsal import faults
-from orchestrator.rehearsal.box import Box, Pace, without_hub_variables
+from orchestrator.rehearsal.box import Box
+from orchestrator.rehearsal.commanded import Commanded, Pace
 from orchestrator.rehearsal.faults import Mode
 
 _Own = TypeVar("_Own", bound="SeveralBoxes")
 
 
-class SeveralBoxes(ABC):
+class SeveralBoxes(Commanded):
     """Hosts in boxes with one Hub and one playbook; use it with `with`. They share this machine's network.
 
     `fault` names a failure of theirs of `faults.yaml`. Raises what `Box` does.
@@ -59,10 +56,9 @@ class SeveralBoxes(ABC):
     def _arrange(self) -> None:
         """Make what the hosts need together, and the fault; called when all are up and nothing runs yet."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.closing.close()
+    @property
+    def asked(self) -> str:
+        return self.head.playbook.name
 
     @property
     def head(self) -> Box:
@@ -82,30 +78,7 @@ class SeveralBoxes(ABC):
         """That of all of them."""
         return str(self.head.folder / "ssh" / "all")
 
-    @property
-    def ready_seconds(self) -> float | None:
-        """How long a launch may take where the fault says so."""
-        limits = faults.load()[self.fault].ready_seconds if self.fault else None
-        return limits[self.pace == "fast"] if limits else None
-
     def reach(self) -> list[str]:
         """The options that lead any `deploy` command to these hosts and their playbook."""
         hosts = [word for box in self.boxes for word in ("--host", box.alias)]
         return [*hosts, "-F", self.ssh_config, "--playbooks", str(self.head.playbook_path.parent)]
-
-    def command(self, verb: str, *options: str) -> list[str]:
-        """The command line `deploy VERB PLAYBOOK --host rehearsal-1 --host rehearsal-2 ... OPTIONS`."""
-        program = [sys.executable, "-m", "orchestrator.cli.main"]
-        return [*program, *verb.split(), self.head.playbook.name, *self.reach(), *options]
-
-    def deploy(self, verb: str, *options: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Run a `deploy` command to its end, as a process of its own without this one's HF_* and proxies."""
-        return subprocess.run(
-            self.command(verb, *options),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=without_hub_variables(dict(os.environ)),
-            check=False,
-        )
