@@ -22,10 +22,12 @@ def tell_healthy(
     open_to_all = not ip_address(place.host.replace("localhost", "127.0.0.1")).is_loopback
     url = f"http://{bracketed(job.host.address if open_to_all else '127.0.0.1')}:{place.port}/v1"
     done = "nothing to do" if running else f"{duration(job.report.seconds)} in all"
-    lines = [f"healthy  {url}   model {place.model}   {done}"]
+    node = job.playbook.node
+    several = node is not None and node.balance != "internal"  # of which each answers for itself
+    lines = [f"healthy  {url}{f' on {job.host.name}' if several else ''}   model {place.model}   {done}"]
     if served is not None:
         lines.append(f"  context {beside(served, asked)}")
-    if job.lasting:
+    if job.lasting and not (node and node.rank):  # the head's are those of all
         lines += [
             f"  follow  {job.command('logs')} -f",
             f"  undo    {job.command('revert')}",
