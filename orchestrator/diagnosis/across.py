@@ -68,7 +68,7 @@ class JointDiagnosis:
     """What the logs of a launch come to together: which of them tells it, and what each has to do with that. `apart`: their
     ranks do not reach each other, each waits for the others where they meet. `untold`: what failed is another host's, and no log
     tells it; the one that is named only says that another one is gone. `unsaid`: a process of the host that is named ended
-    without a word."""
+    without a word. `stopped`: that host served and was told to stop, and others fell with it."""
 
     verdict: Verdict
     cause: int
@@ -76,6 +76,7 @@ class JointDiagnosis:
     apart: bool = False
     untold: bool = False
     unsaid: bool = False
+    stopped: bool = False
 
 
 def judge(accounts: Sequence[Account], grammar: LogGrammar) -> JointDiagnosis:
@@ -95,9 +96,16 @@ def judge(accounts: Sequence[Account], grammar: LogGrammar) -> JointDiagnosis:
         "cause" if number == cause else _part(account, weight, accounts[cause], weights[cause])
         for number, (account, weight) in enumerate(zip(accounts, weights, strict=True))
     )
-    untold = len(accounts) > 1 and weights[cause] in (_Weight.UNANSWERED, _Weight.LOST, _Weight.WRAPPED)
-    unsaid = len(accounts) > 1 and weights[cause] == _Weight.UNBORN
-    return JointDiagnosis(verdict, cause, parts, apart, untold and not apart, unsaid)
+    most = weights[cause] if len(accounts) > 1 else None
+    return JointDiagnosis(
+        verdict,
+        cause,
+        parts,
+        apart,
+        untold=most in (_Weight.UNANSWERED, _Weight.LOST, _Weight.WRAPPED) and not apart,
+        unsaid=most == _Weight.UNBORN,
+        stopped=most == _Weight.STOPPED,
+    )
 
 
 def _weights(accounts: Sequence[Account], grammar: LogGrammar) -> list[_Weight]:

@@ -24,6 +24,8 @@ def hosts_text(hosts: Sequence[str], diagnoses: Sequence[Diagnosis], joint: Join
         return [_apart(hosts, diagnoses)]
     cause = hosts[joint.cause]
     begins = f"{cause}, by {len(hosts)} logs read together" if _failed(joint) else f"{cause} tells most"
+    if joint.stopped:
+        begins = f"{cause} was told to stop; what others say follows from that"
     if joint.untold:
         begins += "; it only says that another host is gone, and no log tells why"
     if joint.unsaid:

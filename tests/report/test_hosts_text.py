@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.diagnosis.across import Account, judge
 from orchestrator.diagnosis.startup import Meeting
-from orchestrator.diagnosis.verdict import Diagnosis
+from orchestrator.diagnosis.verdict import Diagnosis, EvidenceLine
 from orchestrator.engines import registry
 from orchestrator.report.hosts_text import hosts_text
 from tests.diagnosis.test_across import LOST, UNBORN, WAITS, WHY, quiet
@@ -31,6 +31,13 @@ def test_where_no_log_tells_why_it_is_said_where_to_look() -> None:
         == "gpu-b, by 2 logs read together; it only says that another host is gone, and no log tells why"
     )
     assert second.startswith("gpu-a: ends without a word of a failure")
+
+
+def test_a_host_that_was_told_to_stop_is_told_as_that() -> None:
+    stopping = EvidenceLine(line=9, text="[shutdown] API server: shutdown triggered")
+    first, second = sentences(LOST, Diagnosis(verdict="healthy", evidence=(stopping,)))
+    assert first == "gpu-b was told to stop; what others say follows from that"
+    assert second.startswith("gpu-a: only follows")
 
 
 def test_who_said_nothing_is_told_beside_what_its_parent_says() -> None:
