@@ -15,6 +15,7 @@ Consent = Literal[
     "listen-openly",  # bind an address that other machines can reach
     "foreign-folder",  # write in a folder that belongs to another user
     "linger",  # ask logind to keep this user's processes after the last logout
+    "shared-checkpoint",  # take a patch out of files from which other launches serve
     "differing-files",  # launch hosts as one whose config files are not the same
     "share-cards",  # take less of the cards than was asked for where somebody else holds the rest
     "token-to-endpoint",  # send the Hub token to a mirror, or over plain http

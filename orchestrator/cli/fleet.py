@@ -217,12 +217,15 @@ def config(options: SharedOptions, replicas: int | None, router: str) -> int:
 
     It listens where the playbook does, and knows the replicas that are there, or the places that --replicas N would get.
     """
+    from orchestrator.cli.fleet_run import there
     from orchestrator.cli.on_fleet import on_fleet
     from orchestrator.fleet.configuration import FORMS, Front
 
     def work(opened: OpenFleet) -> int:
         playbook = opened.playbook
         front = Front(opened.name, playbook.listen, playbook.port, playbook.kind.server.health_path)
+        if replicas is None:
+            there(opened)
         click.echo(FORMS[router](front, opened.replicas(replicas)), nl=False)
         return 0
 
@@ -237,7 +240,7 @@ def _tell_places(opened: OpenFleet, placed: tuple[Replica, ...]) -> int:
 
     reasons = {replica.number: why(replica, opened.standing.rooms) for replica in placed}
     if opened.options.json:
-        click.echo(json_line(places_json(opened.name, placed, reasons)))
+        click.echo(json_line(places_json(opened.name, placed, reasons, opened.options.settings)))
     else:
         write(places(opened.name, placed, reasons, width_of(sys.stdout)), sys.stdout)
     return 0

@@ -42,7 +42,9 @@ class FleetRun:
 
         opened = self._opened
         table = "\n".join(map(plain, places(opened.name, placed, {}, WIDTH)))
-        self.report.emit("plan", f"{table}\n", **places_json(opened.name, placed, {}))
+        self.report.emit(
+            "plan", f"{table}\n", **places_json(opened.name, placed, {}, opened.options.settings)
+        )
         surplus = [replica for replica in opened.standing.replicas if replica.number > len(placed)]
         fleet = self._fleet(placed, router=router, fail_fast=fail_fast)
         healthy = fleet.up(opened.members(surplus))
@@ -142,5 +144,7 @@ def there(opened: OpenFleet) -> tuple[Replica, ...]:
     """The replicas that there are; raises UsageError("no_fleet") where there is nothing of the fleet."""
     if not opened.standing.replicas and opened.standing.router is None:
         hosts = ", ".join(room.name for room in opened.standing.rooms)
-        raise UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}")
+        error = UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}")
+        error.asked = opened.all_hosts
+        raise error
     return opened.standing.replicas

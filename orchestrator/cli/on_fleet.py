@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from orchestrator.base.errors import DeployError, HostError, UsageError
-from orchestrator.cli.given import Given, connected
+from orchestrator.cli.given import Given, Sought, connected
 from orchestrator.cli.options import SharedOptions
 from orchestrator.cli.session import (
     CONNECT_SECONDS,
@@ -143,11 +143,16 @@ class OpenFleet:
 
     def asked(self, verb: str) -> str:
         """The command that asks a verb of the fleet, for hints."""
+        return f"deploy fleet {verb} {self.all_hosts}"
+
+    @property
+    def all_hosts(self) -> str:
+        """In which words a verb is asked for the whole fleet."""
         from orchestrator.cli.typed import again
 
         first, *others = dict.fromkeys(self.options.hosts)
         more = "".join(f" --host {shlex.quote(host)}" for host in others)
-        return f"deploy fleet {verb} {again(self.options, first)}{more}"
+        return f"{again(self.options, first)}{more}"
 
 
 def on_fleet(
@@ -172,7 +177,7 @@ def on_fleet(
     """
     know_passwords(options.hosts)
     sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
-    _require_replicas(options, sought.playbook)
+    _require_one_host(options, sought.playbook)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
@@ -182,16 +187,35 @@ def on_fleet(
         ExitStack() as stack,
     ):
         standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
+        options, sought = _as_there(options, sought, standing.cards)
+        _require_cards(sought.playbook)
         code = work(OpenFleet(Given(options, sought, wishes, limits), shown, standing, stack, absent))
         return max(code, *(error.exit_code for error in absent.values())) if absent else code
 
 
-def _require_replicas(options: SharedOptions, playbook: Playbook) -> None:
+def _as_there(options: SharedOptions, sought: Sought, cards: int | None) -> tuple[SharedOptions, Sought]:
+    """A layer spread over as many cards as each replica has that is there, unless the command says over how many."""
+    playbook = sought.playbook
+    beside = playbook.parallel.gpus // playbook.parallel.tensor
+    asked = playbook.origin("parallel", "tensor") == "option" or playbook.needs.gpus == 0
+    if asked or not cards or cards % beside or cards == playbook.parallel.gpus:
+        return options, sought
+    setting = f"parallel.tensor={cards // beside}"
+    return (
+        replace(options, settings=(*options.settings, setting)),
+        replace(sought, playbook=playbook.with_overrides((setting,))),
+    )
+
+
+def _require_one_host(options: SharedOptions, playbook: Playbook) -> None:
     if options.as_one or playbook.parallel.nodes > 1:
         raise UsageError(
             "fleet_as_one",
             "a replica lies on one host: --as-one and parallel.nodes spread one model over several",
         )
+
+
+def _require_cards(playbook: Playbook) -> None:
     spread = any(playbook.origin("parallel", kind) != "default" for kind in ("tensor", "pipeline", "data"))
     if playbook.choose and not spread and playbook.needs.gpus != 0:
         raise UsageError("replica_cards", f"nobody says how many GPUs a replica of {playbook.name} gets")

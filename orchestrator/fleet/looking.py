@@ -59,6 +59,12 @@ class FleetStanding:
     alive: frozenset[int]
     router: Deployed | None
 
+    @property
+    def cards(self) -> int | None:
+        """How many each replica has; None where they differ, or there is none."""
+        counts = {len(replica.cards) for replica in self.replicas}
+        return counts.pop() if len(counts) == 1 else None
+
     def keeping(self, cards: int) -> tuple[Replica, ...]:
         """Those that keep their place where each is to have so many cards: all that live, and of the others those whose cards are
         as many and held by nobody else."""

@@ -41,6 +41,7 @@ _NEXT = {
 _TOLD = ("host_python_old", "host_script")
 _KINDS: dict[str, type[DeployError]] = {
     "foreign_folder": PreflightRefused,
+    "shared_checkpoint": PreflightRefused,
     "not_writable": PreflightRefused,
     "no_folder": PreflightRefused,
     "engines_folder": PreflightRefused,

@@ -24,6 +24,7 @@ def state_of(
     """
     listed, router = _router(routing)
     replicas = side_by_side([partial(_replica, member, listed) for member in members]) if members else []
+    _have_shared(replicas)
     ready = sum(each["ready"] for each in replicas)
     whole = ready == len(replicas) and not absent
     state = "down" if not ready else "healthy" if whole else "degraded"
@@ -74,5 +75,16 @@ def _replica(member: FleetMember, listed: Listed | None) -> dict[str, Any]:
         "launch": state["launch"],
         "context": state["context"],
         "patches": [patch["patch"] for patch in state["patches"]],
+        "edits": [patch["patch"] for patch in state["patches"] if patch["files"]],
         "outcome": state["outcome"],
     }
+
+
+def _have_shared(replicas: Sequence[dict[str, Any]]) -> None:
+    """Replicas of one host have one checkpoint: what one of them edited there is in force for each."""
+    edits: dict[str, dict[str, None]] = {}
+    for each in replicas:
+        edits.setdefault(each["host"], {}).update(dict.fromkeys(each.pop("edits", ())))
+    for each in replicas:
+        if "patches" in each:
+            each["patches"] = [*dict.fromkeys([*each["patches"], *edits[each["host"]]])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.base.errors import LaunchFailed
@@ -50,10 +50,10 @@ def go_back(deployment: Deployment, before: Before) -> str:
     if observed.serves and observed.launch == before.launch:
         return "serves on as it was"
     deployment.stop()
+    reading.job = job = _consenting(reading.job)
     for applied in reversed(history.applied):
         if applied.patch not in before.patches:
             deployment.revert(applied.patch)
-    job = reading.job
     with Lock(job, f"going back to launch {before.launch}"):
         started = ask(job.host, _request(job, before))
         under_way = UnderWay(started.launch, started.log, before.endpoint)
@@ -62,6 +62,11 @@ def go_back(deployment: Deployment, before: Before) -> str:
     if failure is not None:
         raise LaunchFailed("not_back", f"launch {started.launch}, the same as {before.launch}, fails too")
     return f"is back as it was (launch {started.launch}, the same as {before.launch})"
+
+
+def _consenting(job: Job) -> Job:
+    """The other replicas were started from the checkpoint as it was before, and are to start from it again."""
+    return replace(job, wishes=replace(job.wishes, consents=(*job.wishes.consents, "shared-checkpoint")))
 
 
 def _request(job: Job, before: Before) -> StartLaunch:

@@ -51,3 +51,4 @@ class Apply(Exchange):
 class Restore(Exchange):
     action: Literal["restore"] = "restore"
     files: tuple[FileChange, ...]
+    shared_checkpoint: bool

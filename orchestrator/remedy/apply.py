@@ -50,7 +50,8 @@ def revert(
 ) -> tuple[Done, ...]:
     """Put the original bytes back where the patch was applied; gives what was done with each file.
 
-    `forget` takes it out of force and leaves the files alone. One that is `withdrawn` counts as not tried.
+    `forget` takes it out of force and leaves the files alone. One that is `withdrawn` counts as not tried. A person's wish alone
+    does not take files from under other launches: HostError("shared_checkpoint").
     """
     record = RevertRecord(patch=applied.patch, folder=applied.folder, by_person=by_person, forgotten=forget)
     if withdrawn:
@@ -62,5 +63,6 @@ def revert(
         files=() if forget else applied.files[::-1],
         record=record.as_json(),
         foreign_folder="foreign-folder" in job.consents,
+        shared_checkpoint=not by_person or "shared-checkpoint" in job.consents,
     )
     return ask(job.host, request).files

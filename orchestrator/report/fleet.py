@@ -30,14 +30,17 @@ def places(
     return lines
 
 
-def places_json(fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str]) -> dict[str, Any]:
-    """The same as one object."""
-    return {
-        "fleet": fleet,
-        "replicas": [
-            {**replica_json(replica), "reason": reasons.get(replica.number) or None} for replica in replicas
-        ],
-    }
+def places_json(
+    fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str], settings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The same as one object; `settings` are those that the command has for all of them."""
+    return {"fleet": fleet, "replicas": [_place(replica, reasons, settings) for replica in replicas]}
+
+
+def _place(replica: Replica, reasons: Mapping[int, str], settings: Sequence[str]) -> dict[str, Any]:
+    own = replica_json(replica)
+    reason = reasons.get(replica.number) or None
+    return {**own, "settings": [*settings, *own["settings"]], "reason": reason}
 
 
 def replica_json(replica: Replica) -> dict[str, Any]:

@@ -40,6 +40,13 @@ def test_the_places_are_a_table_and_an_object(playbook: str, capsys: pytest.Capt
     assert (replica["name"], replica["url"]) == ("mine-1", "http://127.0.0.1:8801")
 
 
+def test_a_configuration_of_nothing_is_refused(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "config", playbook, "--host", "local", "--router", "nginx"]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert f"deploy fleet {playbook} --host local --replicas 2" in " ".join(seen.err.split())
+
+
 def test_a_configuration_is_all_that_is_printed(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["fleet", "config", playbook, "--host", "local", "--replicas", "2", "--router", "haproxy"]
     assert run(words) == 0

@@ -89,6 +89,14 @@ def test_a_replica_that_ended_keeps_its_place_as_long_as_nobody_has_its_cards() 
     assert [replica.number for replica in taken.keeping(2)] == [2]
 
 
+@pytest.mark.parametrize(
+    ("cards", "each"), [(("0,1", "2,3"), 2), (("0,1", "2"), None), (("", ""), 0), ((), None)]
+)
+def test_how_many_cards_each_has(cards: tuple[str, ...], each: int | None) -> None:
+    there = [deployed(f"m-{number}", 8000 + number, cards=text) for number, text in enumerate(cards, 1)]
+    assert standing("m", [looked("a", *there)]).cards == each
+
+
 def test_where_it_was_once_counts_for_nothing_where_it_lives_elsewhere() -> None:
     once, now = deployed("m-1", 8001, cards="0,1", alive=False), deployed("m-1", 8001, cards="2,3")
     for looks in ([looked("a", once), looked("b", now)], [looked("b", now), looked("a", once)]):

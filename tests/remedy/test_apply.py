@@ -105,7 +105,21 @@ def test_what_was_written_last_is_put_back_first() -> None:
             "forgotten": False,
         },
         "foreign_folder": False,
+        "shared_checkpoint": False,
     }
+
+
+@pytest.mark.parametrize(
+    ("consents", "by_person", "shared"),
+    [((), True, False), (("shared-checkpoint",), True, True), ((), False, True)],
+)
+def test_files_of_others_are_put_back_with_consent_or_where_the_patch_did_not_help(
+    consents: tuple[str, ...], by_person: bool, shared: bool
+) -> None:
+    there = host()
+    apply.revert(job(there, wishes=Wishes(consents=consents)), APPLIED, by_person=by_person)
+    ((_, request),) = there.asked
+    assert request["shared_checkpoint"] is shared
 
 
 @pytest.mark.parametrize("by_person", [False, True])

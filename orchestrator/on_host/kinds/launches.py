@@ -15,7 +15,7 @@ from orchestrator.on_host.processes import procs
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import shared_memory
 from orchestrator.on_host.state import sightings
-from orchestrator.on_host.state.state import boot_id, machine_id, read_json
+from orchestrator.on_host.state.state import boot_id, instances, known_folder, machine_id, read_json
 
 
 def numbers(state: Path) -> list[int]:
@@ -166,3 +166,22 @@ def choose(state: Path, number: int | None, at: Table) -> Launch | None:
     living = [launch for launch in recorded if members(launch, at)]
     newest = living or recorded
     return newest[-1] if newest else None
+
+
+def served_from(folder: Path) -> list[str]:
+    """The deployments that have a living launch which was started with this folder, by whatever path."""
+    at = table()
+    return [
+        instance
+        for instance in instances()
+        if (launch := choose(known_folder(instance), None, at)) is not None
+        and members(launch, at)
+        and any(_same(word, folder) for word in (launch.command() or {}).get("argv", ()))
+    ]
+
+
+def _same(word: str, folder: Path) -> bool:
+    try:
+        return os.path.isabs(word) and os.path.samefile(word, folder)
+    except (OSError, ValueError):
+        return False

@@ -20,6 +20,7 @@ from orchestrator.on_host.checkpoint.configs import CONFIGS
 from orchestrator.on_host.files import regular_file
 from orchestrator.on_host.files.exchanged import exchanged
 from orchestrator.on_host.files.sole_writer import locked
+from orchestrator.on_host.kinds.launches import served_from
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.removing import removal
 from orchestrator.on_host.state import state
@@ -33,7 +34,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
 
     request: instance, folder, action "apply" | "restore", patch, foreign_folder (consent given);
     apply: record (what the journal shall say besides), files [{name, expect (sha256), content (base64)}];
-    restore: files [{name, before (sha256), after (sha256), symlink (target or null)}].
+    restore: files [{name, before (sha256), after (sha256), symlink (target or null)}], shared_checkpoint (consent given, or not asked
+    for: other deployments may have launches that serve from the folder).
     Answers {"record": the journal's record, "files": [{name, done}]}.
     """
     deployment = state.state_folder(request["instance"])
@@ -48,6 +50,8 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     with state.at_work(deployment), sole_writer:
         if request["action"] == "apply":
             return _apply(deployment, folder, request)
+        if files and not request["shared_checkpoint"]:
+            _require_unshared(folder, request["instance"])
         return _restore(deployment, folder, request)
 
 
@@ -124,6 +128,18 @@ def _restore(deployment: Path, folder: Path, request: dict[str, Any]) -> dict[st
     for path, original in missing:
         _replace(path, original, mode=0o644, owner=None, times=None)
     return {"record": state.append(deployment, {**request.get("record", {}), **record}), "files": done}
+
+
+def _require_unshared(folder: Path, own: str) -> None:
+    """Raise Refusal("shared_checkpoint") where another deployment has a launch that lives and was started from the folder: what it
+    has read stays with it, and its next launch would read what it was not started with."""
+    others = sorted(set(served_from(folder)) - {own})
+    if others:
+        raise Refusal(
+            "shared_checkpoint",
+            f"{', '.join(others)} also serve{'s' if len(others) == 1 else ''} from {folder}: the patch would be taken from "
+            f"{'it' if len(others) == 1 else 'them'} too, from the next start on",
+        )
 
 
 @contextlib.contextmanager

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.on_host.kinds import launches
 from orchestrator.on_host.programs import config_files
 from orchestrator.on_host.refusal import Refusal
 from orchestrator.on_host.state import state
@@ -37,7 +39,7 @@ def apply(folder: Path, **more: Any) -> dict[str, Any]:
     return config_files.main({**request, **more})
 
 
-def restore(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
+def restore(folder: Path, record: dict[str, Any], *, shared_checkpoint: bool = False) -> dict[str, Any]:
     return config_files.main(
         {
             "instance": "p",
@@ -45,8 +47,38 @@ def restore(folder: Path, record: dict[str, Any]) -> dict[str, Any]:
             "action": "restore",
             "patch": "fp8",
             "files": record["files"],
+            "shared_checkpoint": shared_checkpoint,
         }
     )
+
+
+def launched(instance: str, folder: Path) -> None:
+    """A launch on record that was started from the folder."""
+    launch = state.state_folder(instance) / "launches" / "1"
+    launch.mkdir(parents=True)
+    state.append(state.state_folder(instance), {"action": "launch", "launch": 1})
+    (launch / "command.json").write_text(json.dumps({"argv": ["engine", "serve", str(folder)], "note": {}}))
+    process = {"machine": state.machine_id(), "marker": f"marker-of-{instance}", "boot_id": state.boot_id()}
+    (launch / "process.json").write_text(json.dumps(process))
+
+
+def test_no_patch_is_taken_from_under_another_launch_that_lives(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = apply(folder)["record"]
+    link = folder.parent / "link"
+    link.symlink_to(folder)
+    for instance, place in (("p", folder), ("q", link), ("other", folder.parent), ("dead", folder)):
+        launched(instance, place)
+    monkeypatch.setattr(
+        launches, "members", lambda launch, at: [] if "dead" in str(launch.folder) else [object()]
+    )
+    with pytest.raises(Refusal) as refused:
+        restore(folder, record)
+    assert refused.value.code == "shared_checkpoint"
+    assert str(refused.value).startswith(f"q also serves from {folder}")
+    assert (folder / "config.json").read_bytes() == PATCHED
+    assert restore(folder, record, shared_checkpoint=True)["files"][0]["done"] == "restored"
 
 
 def test_apply_keeps_mode_and_time_and_restore_gives_the_original_bytes_back(folder: Path) -> None:
