@@ -14,7 +14,7 @@ from orchestrator.on_host.footprint import Footprint
 class Router:
     """One release of a router, installed as an engine of our own is, and how it is started and asked.
 
-    `arguments` (behind its interpreter) start it at an address and port, with no replica yet. Paths of its HTTP: `health_path`
+    `arguments` (behind its interpreter) start it at an address and port, with no replica yet. Paths of its HTTP: `alive_path`
     answers 200 once it listens, whatever it has behind it; `workers_path` lists the replicas that it has, which `workers` reads
     (by URL, whether it takes them for healthy; None for no such list); `admit` and `withdraw` are POSTed to for one of these
     URLs. What it answers to those two proves nothing: the list does.
@@ -27,7 +27,7 @@ class Router:
     log_name: str
     footprint: Footprint
     arguments: Callable[[str, int], Sequence[str]]
-    health_path: str
+    alive_path: str
     workers_path: str
     workers: Callable[[str], Mapping[str, bool] | None]
     admit: Callable[[str], str]

@@ -42,7 +42,7 @@ def _router(routing: Routing | None) -> tuple[Listed | None, dict[str, Any] | No
     if routing is None:
         return None, None
     observed, _ = routing.reading.observe()
-    up = observed.health == 200 and observed.listens
+    up = routing.answers(observed)
     listed = routing.listed() if up else Listed(None)
     state = "healthy" if up else "running, not healthy" if observed.alive else "dead"
     job = routing.job

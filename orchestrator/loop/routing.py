@@ -56,7 +56,7 @@ class Routing(Balancer):
     def begin(self) -> None:
         self._permit()
         observed, _ = self.reading.observe()
-        if observed.health == 200 and observed.listens:
+        if self.answers(observed):
             return
         if observed.listener is not None and not observed.listens:
             raise self._taken(observed)
@@ -68,6 +68,11 @@ class Routing(Balancer):
             self._until_up()
             self.job.record(OutcomeRecord.healthy(launch, None))
             step.done = f"{self.pin} at {self.job.playbook.listen}:{self.job.playbook.port}"
+
+    def answers(self, observed: Observed) -> bool:
+        """Whether it takes requests, however its replicas are: what an engine calls its health is theirs here, and one that
+        is started anew cuts off all that it passes on."""
+        return observed.listens and self._ask(self._router.alive_path).status == 200
 
     @property
     def pin(self) -> str:
@@ -166,7 +171,7 @@ class Routing(Balancer):
         give_up = time.monotonic() + UP_SECONDS
         while True:
             observed, _ = self.reading.observe()
-            if observed.health == 200 and observed.listens:
+            if self.answers(observed):
                 return
             if not observed.alive or time.monotonic() > give_up:
                 raise self._failed(observed)

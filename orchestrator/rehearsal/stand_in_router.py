@@ -80,8 +80,10 @@ class RouterHandler(BaseHTTPRequestHandler):
         """The replicas tell of requests."""
 
     def do_GET(self) -> None:
-        if self.path == "/health":
+        if self.path == "/liveness":
             self._answer(200, {"status": "ok"})
+        elif self.path == "/health":
+            self._answer(200 if all(self.server.workers.healthy.values()) else 503, {})
         elif self.path == "/workers":
             listed = self.server.workers.healthy.items()
             self._answer(200, {"workers": [{"url": url, "is_healthy": well} for url, well in listed]})

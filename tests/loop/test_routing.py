@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -34,6 +35,8 @@ class Router(Answering):
         if path.path == "/workers":
             listed = [{"url": url, "is_healthy": url != self.sick} for url in self.urls]
             return {"status": 200, "text": json.dumps({"workers": listed})}
+        if path.path == ROUTER.alive_path:
+            return {"status": 200, "text": "OK"}
         (url,) = parse_qs(path.query)["url"]
         if not self.deaf:
             self.urls = [other for other in self.urls if other != url]
@@ -71,6 +74,17 @@ def test_nothing_is_sent_to_where_a_replica_was_once() -> None:
     router = Router(ONE.url, "http://10.0.0.9:8007", TWO.url)
     Routing(job(router), ROUTER).keep([ONE, TWO])
     assert router.urls == [ONE.url, TWO.url]
+
+
+def test_one_that_has_a_replica_which_is_not_healthy_is_not_started_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    router = Router(ONE.url, TWO.url, sick=TWO.url)
+    routing = Routing(job(router), ROUTER)
+    seen = SimpleNamespace(health=503, listens=True)  # its /health is that of all that it has
+    monkeypatch.setattr(routing.reading, "observe", lambda: (seen, None))
+    routing.begin()
+    assert router.asked == [("ask_server", ROUTER.alive_path)]
 
 
 def test_an_address_that_others_reach_needs_a_consent() -> None:

@@ -54,7 +54,7 @@ def port() -> Iterator[int]:
     with ports.row(1) as port:
         argv = [sys.executable, stand_in_router.__file__, *ROUTER.arguments("127.0.0.1", port)[2:]]
         with running(argv, stdout=subprocess.DEVNULL):
-            eventually(lambda: get(port, ROUTER.health_path).status == 200)
+            eventually(lambda: get(port, ROUTER.alive_path).status == 200)
             yield port
 
 
@@ -84,6 +84,7 @@ def test_replicas_come_die_and_go(port: int, replicas: list[ThreadingHTTPServer]
     replicas[0].server_close()
     assert [get(port, "/v1/models").text for _ in range(4)] == [second.rpartition(":")[2]] * 4
     eventually(lambda: listed() == {first: False, second: True})
+    assert (get(port, "/health").status, get(port, ROUTER.alive_path).status) == (503, 200)
     ask("127.0.0.1", port, ROUTER.withdraw(first), body={})
     assert listed() == {second: True}
 

@@ -54,7 +54,7 @@ ROUTER = Router(
     log_name="router.log",
     footprint=Footprint(r"\bvllm_router\b|^vllm::router", "/vllm_router", (), ()),
     arguments=_arguments,
-    health_path="/health",
+    alive_path="/liveness",  # /health is 503 as soon as one replica is not healthy
     workers_path="/workers",
     workers=workers,
     admit=lambda url: f"/add_worker?url={quote(url, safe='')}",
