@@ -67,14 +67,19 @@ class FleetBoxes(SeveralBoxes):
 
     def kill(self, number: int) -> int:
         """End all processes of a replica's engine at once, as whoever types `kill -9` does; gives how many there were."""
-        folders = [box.state.with_name(self.name(number)) / "launches" for box in self.boxes]
-        noted = [path for folder in folders for path in folder.glob("*/process.json")]
-        last = json.loads(max(noted, key=lambda path: int(path.parent.name)).read_text())
-        engine = [
-            process
-            for process in procs.processes().values()
-            if process.session == last["session"] and process.pid != last["pid"] and process.alive
-        ]
-        for process in engine:
-            procs.send(process, signal.SIGKILL)
-        return len(engine)
+        states = [box.state.with_name(self.name(number)) for box in self.boxes]
+        return sum(kill_engine(state) for state in states if state.exists())
+
+
+def kill_engine(state: Path) -> int:
+    """The same by the state folder of a deployment on this machine."""
+    noted = max(state.glob("launches/*/process.json"), key=lambda path: int(path.parent.name))
+    last = json.loads(noted.read_text())
+    engine = [
+        process
+        for process in procs.processes().values()
+        if process.session == last["session"] and process.pid != last["pid"] and process.alive
+    ]
+    for process in engine:
+        procs.send(process, signal.SIGKILL)
+    return len(engine)

@@ -1,4 +1,4 @@
-"""How many requests does a change of a whole fleet lose under load, and how long does it take?
+"""How many requests does a change of a whole fleet lose under load, how many the death of a replica, and how long do both take?
 
     python tests/bench/fleet.py [--replicas N] [--real PYTHON]
 
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 from ground import Site, line, load, site
 
 from orchestrator.rehearsal.clients import LoadClients
+from orchestrator.rehearsal.fleet_boxes import kill_engine
 from tests import routers
 
 
@@ -45,14 +47,22 @@ def main() -> None:
                 clients.until(10)
                 changed = here.run("fleet", "restart", "--set=context=192")
                 clients.until(10)
+                whole = replace(clients.asked, lost=[*clients.asked.lost])
+                kill_engine(here.state.with_name(f"{here.state.name}-{options.replicas}"))
+                clients.until(10)
+                back = here.run("fleet", "remediate")
+                clients.until(10)
         finally:
             with here.start("fleet", "stop") as process:
                 process.communicate()
-        asked = clients.asked
+        lost = clients.asked.lost[len(whole.lost) :]
         line(f"{options.replicas} replicas up", f"{up:.1f} s", "none")
         line("all of them changed one by one", f"{changed:.1f} s", "none")
-        line(f"lost of {asked.whole + len(asked.lost)} requests meanwhile", str(len(asked.lost)), "0")
-        for reason in asked.lost[:5]:
+        line(f"lost of {whole.whole + len(whole.lost)} requests meanwhile", str(len(whole.lost)), "0")
+        line("the killed one back", f"{back:.1f} s", "none")
+        asked = clients.asked.whole - whole.whole + len(lost)
+        line(f"lost of {asked} requests meanwhile", str(len(lost)), "what was in flight")
+        for reason in (*whole.lost[:5], *lost[:5]):
             print(f"  {reason}")
         load()
 
