@@ -136,7 +136,25 @@ class Fleet:
         if model is not None:
             others = [member.deployment.reading for member in rest if member is not model]
             inherit(model.deployment.reading, others)
-        return first + self._each(work, rest)
+        leading = self._leading(rest)
+        led = self._each(work, leading)
+        if len(led) < len(leading) and self._fail_fast:
+            return first + led
+        return first + led + self._each(work, [member for member in rest if member not in leading])
+
+    def _leading(self, members: Sequence[FleetMember]) -> list[FleetMember]:
+        """One of each host that has had none of them before: its replicas share a checkpoint's folder, in which one at a time
+        writes what is fetched and edited."""
+        known = {
+            member.replica.host
+            for member in self.members
+            if member.deployment.reading.observe()[0].launch is not None
+        }
+        leading: dict[str, FleetMember] = {}
+        for member in members:
+            if member.replica.host not in known:
+                leading.setdefault(member.replica.host, member)
+        return list(leading.values())
 
     def _take_out(self, member: FleetMember) -> None:
         if self.routing is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +21,7 @@ class Deployed:
     def __init__(self, name: str, done: list[str], *, serves: bool, fails: bool, stopped: bool) -> None:
         self.name, self.done, self.fails, self.stopped = name, done, fails, stopped
         self.serves = serves
+        self.launch = 1 if serves or stopped else None
         self.reading = self
 
     def observe(self) -> tuple[Any, Any]:
@@ -33,6 +35,7 @@ class Deployed:
 
     def _come(self, verb: str) -> None:
         self.done.append(f"{verb} {self.name}")
+        self.launch = 1
         if self.fails:
             raise LaunchFailed("no_remedy_left", f"{self.name} failed")
 
@@ -110,6 +113,18 @@ def test_where_one_serves_already_the_others_follow_it_at_once(inherited: list[A
     made = Made(3, serving="2")
     assert made.fleet.up() == 3
     assert inherited == [("m-2", ["m-1", "m-3"])]
+
+
+def test_one_of_each_new_host_goes_before_the_others_there() -> None:
+    made = Made(5)
+    made.fleet.members = tuple(
+        FleetMember(replace(member.replica, host="a" if number < 2 else "b"), member.deployment)
+        for number, member in enumerate(made.fleet.members)
+    )
+    assert made.fleet.up() == 5
+    ups = [line for line in made.done if line.startswith("up ")]
+    assert ups[:2] == ["up m-1", "up m-3"]
+    assert set(ups[2:]) == {"up m-2", "up m-4", "up m-5"}
 
 
 def test_one_that_fails_stops_no_other(inherited: list[Any]) -> None:
