@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+DRAIN_SECONDS = 600.0
+"""How long a replica may take to answer what it has, unless somebody says so."""
+
 
 @dataclass(frozen=True)
 class Limits:

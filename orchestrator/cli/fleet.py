@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from orchestrator.base.limits import DRAIN_SECONDS
 from orchestrator.cli import values
 from orchestrator.cli.options import SharedOptions, acting_options, repairing_options, shared_options
 
@@ -145,7 +146,7 @@ def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool
     help="how many others are to serve while one is out; by default all of them",
 )  # fmt: skip
 @click.option(
-    "--drain-timeout", type=values.Seconds(least=0.001), default=600.0, show_default=True, metavar="SECONDS",
+    "--drain-timeout", type=values.Seconds(least=0.001), default=DRAIN_SECONDS, show_default=True, metavar="SECONDS",
     help="how long one may take to answer what it has",
 )  # fmt: skip
 @click.option(

@@ -32,9 +32,6 @@ class FleetRun:
         self._opened = opened
         self.report = opened.report(opened.standing.rooms[0].name, opened.name)
         self.codes: list[int] = []
-        for name, error in opened.absent.items():
-            with opened.shown.aside():
-                tell(error, as_json=opened.options.json, host=name)
 
     def up(self, placed: Sequence[Replica], *, router: bool, fail_fast: bool) -> int:
         """Bring up these replicas, and end those that are there beside them."""
@@ -110,7 +107,8 @@ class FleetRun:
 
     def _tell(self, fleet: Fleet, healthy: int) -> None:
         opened, playbook = self._opened, self._opened.playbook
-        state = "healthy" if healthy == len(fleet.members) else "degraded" if healthy else "down"
+        whole = healthy == len(fleet.members) and not opened.absent
+        state = "healthy" if whole else "degraded" if healthy else "down"
         address = "127.0.0.1"
         if (
             fleet.routing is not None

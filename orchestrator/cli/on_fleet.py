@@ -175,6 +175,8 @@ def on_fleet(
     A host that cannot be looked at ends it, unless it is done for `whichever` can be: what a verb that places replicas does not see it
     would place anew.
     """
+    from orchestrator.cli.main import tell
+
     know_passwords(options.hosts)
     sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
     _require_one_host(options, sought.playbook)
@@ -187,7 +189,11 @@ def on_fleet(
         ExitStack() as stack,
     ):
         standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
+        for name, error in absent.items():
+            with shown.aside():
+                tell(error, as_json=options.json, host=name)
         options, sought = _as_there(options, sought, standing.cards)
+        sought = _where_asked(sought, standing.front)
         _require_cards(sought.playbook)
         code = work(OpenFleet(Given(options, sought, wishes, limits), shown, standing, stack, absent))
         return max(code, *(error.exit_code for error in absent.values())) if absent else code
@@ -205,6 +211,14 @@ def _as_there(options: SharedOptions, sought: Sought, cards: int | None) -> tupl
         replace(options, settings=(*options.settings, setting)),
         replace(sought, playbook=playbook.with_overrides((setting,))),
     )
+
+
+def _where_asked(sought: Sought, front: tuple[str, int] | None) -> Sought:
+    """At the address and port of the router that lives, whatever the command says: clients ask it there until it is stopped."""
+    playbook = sought.playbook
+    if front is None or front == (playbook.listen, playbook.port):
+        return sought
+    return replace(sought, playbook=playbook.with_overrides((f"listen={front[0]}", f"port={front[1]}")))
 
 
 def _require_one_host(options: SharedOptions, playbook: Playbook) -> None:

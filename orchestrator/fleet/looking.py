@@ -60,6 +60,11 @@ class FleetStanding:
     router: Deployed | None
 
     @property
+    def front(self) -> tuple[str, int] | None:
+        """The address and port at which a router that lives is asked, as its record says."""
+        return _place(self.router) if self.router is not None and self.router.alive else None
+
+    @property
     def cards(self) -> int | None:
         """How many each replica has; None where they differ, or there is none."""
         counts = {len(replica.cards) for replica in self.replicas}
@@ -141,13 +146,16 @@ def _held(card: Gpu) -> bool:
 
 def _replica(fleet: str, host: str, deployed: Deployed) -> Replica | None:
     """The replica that a record speaks of, None for another deployment's or one that does not say where it answers."""
-    number = number_of(fleet, deployed.instance)
-    command: Mapping[str, Any] = deployed.command or {}
-    place = (command.get("note") or {}).get("endpoint") or {}
-    address, port = place.get("host"), place.get("port")
-    if number is None or not isinstance(address, str) or type(port) is not int:
+    number, place = number_of(fleet, deployed.instance), _place(deployed)
+    if number is None or place is None:
         return None
-    return Replica(fleet, number, host, address, port, _cards(command.get("environment")))
+    return Replica(fleet, number, host, *place, _cards((deployed.command or {}).get("environment")))
+
+
+def _place(deployed: Deployed) -> tuple[str, int] | None:
+    place = ((deployed.command or {}).get("note") or {}).get("endpoint") or {}
+    address, port = place.get("host"), place.get("port")
+    return (address, port) if isinstance(address, str) and type(port) is int else None
 
 
 def _cards(environment: Any) -> tuple[int, ...]:

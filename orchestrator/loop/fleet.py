@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from orchestrator.base.errors import DeployError, UsageError
+from orchestrator.base.limits import DRAIN_SECONDS
 from orchestrator.fleet.replica import Replica
 from orchestrator.job import Job
 from orchestrator.loop.balancer import Balancer
 from orchestrator.loop.deployment import Deployment
+from orchestrator.loop.draining import drain
 from orchestrator.loop.healed import inherit
 from orchestrator.loop.lock import Lock
 from orchestrator.loop.side_by_side import side_by_side
@@ -65,7 +67,7 @@ class Fleet:
         """Bring up every replica until a completion comes out of it, and have it behind the router; gives how many are.
 
         The first goes alone where none serves yet: what heals it is planned for the others before they fail. `surplus` are
-        ended once the others are up.
+        ended once others are up, each when it has answered what it has; where none came up they serve on.
         """
         with self.locked("bringing the fleet up"):
             if self.routing is not None:
@@ -73,10 +75,10 @@ class Fleet:
             healthy = self._bring_up(self.members, lambda deployment: deployment.up())
             if healthy and self.routing is not None:
                 self.routing.prove()
-            for member in surplus:
-                self._ends_well(self._take_out, member)
+            ended = self._each(self._take_out, surplus) if healthy else []
             if self.routing is not None:
-                self.routing.keep([member.replica for member in self.members])
+                stay = [member for member in surplus if member not in ended]
+                self.routing.keep([member.replica for member in (*self.members, *stay)])
             return len(healthy)
 
     def remediate(self) -> int:
@@ -158,7 +160,10 @@ class Fleet:
 
     def _take_out(self, member: FleetMember) -> None:
         if self.routing is not None:
-            self.routing.withdraw(member.replica)
+            if member.deployment.reading.observe()[0].serves:
+                drain(member.job, member.replica, self.routing, DRAIN_SECONDS)
+            else:
+                self.routing.withdraw(member.replica)
         member.deployment.stop()
 
     def _each(self, work: Callable[[FleetMember], None], members: Sequence[FleetMember]) -> list[FleetMember]:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
-from orchestrator.base.amounts import duration
-from orchestrator.base.errors import BudgetSpent, DeployError, PreflightRefused
-from orchestrator.loop.balancer import Balancer, in_flight
+from orchestrator.base.errors import DeployError, PreflightRefused
+from orchestrator.loop.draining import drain
 from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.going_back import Before, go_back
-
-QUIET_SECONDS = 1.0
-"""How long lies between two looks, and all in between, that see no request: one that the router sent before it let go of the
-replica may be on its way."""
-INTERVAL_SECONDS = 0.25
 
 
 class Rolling:
@@ -51,7 +43,7 @@ class Rolling:
             if routing is None:
                 member.job.report.emit("warning", "nothing keeps requests away from it while it restarts")
             else:
-                self._drain(member, routing)
+                drain(member.job, member.replica, routing, self._drain_seconds)
         try:
             member.deployment.restart()
         except DeployError as error:
@@ -72,31 +64,6 @@ class Rolling:
                 f"{self._min_ready} are to",
                 ready=str(ready),
             )
-
-    def _drain(self, member: FleetMember, routing: Balancer) -> None:
-        """Wait until it has no request any more; where that takes too long it is put back, as it was."""
-        routing.withdraw(member.replica)
-        job = member.job
-        with job.report.step("drain", "waiting for its requests", limit=self._drain_seconds) as step:
-            began, since = time.monotonic(), None
-            while True:
-                looked = time.monotonic()
-                left = in_flight(job)
-                since = None if left != 0 else looked if since is None else since
-                if since is not None and looked - since >= QUIET_SECONDS:
-                    break
-                if looked - began > self._drain_seconds:
-                    routing.admit(member.replica)
-                    raise self._not_drained(member, left)
-                if left:
-                    step.progress(f"{left} requests", requests=left)
-                time.sleep(INTERVAL_SECONDS)
-            step.done = "no request left"
-
-    def _not_drained(self, member: FleetMember, left: int | None) -> BudgetSpent:
-        has = "does not tell how many requests it has" if left is None else f"still has {left} requests"
-        message = f"{member.replica.name} {has} after {duration(self._drain_seconds)}: it serves on as it was"
-        return BudgetSpent("not_drained", message)
 
     def _back(self, member: FleetMember, before: Before, error: DeployError) -> None:
         """Have it as it was; what that comes to is said with the error."""

@@ -54,10 +54,10 @@ class Routing(Balancer):
         return self.reading.job
 
     def begin(self) -> None:
-        self._permit()
         observed, _ = self.reading.observe()
         if self.answers(observed):
             return
+        self._permit()
         if observed.listener is not None and not observed.listens:
             raise self._taken(observed)
         python = self._installed()

@@ -70,6 +70,8 @@ def test_a_host_that_is_away_hides_no_other(playbook: str, capsys: pytest.Captur
     row, repair = seen.out.splitlines()[-2:]
     assert row.split()[:2] == ["tiny-1", "local"]
     assert "deploy fleet remediate " in repair
+    assert run(["fleet", "logs", playbook, *away]) == 3
+    assert "[host_unreachable, exit 3]" in capsys.readouterr().err
     assert run(["fleet", "plan", playbook, *away]) == 3  # it would be given the place of one that is not seen
     assert capsys.readouterr().out == ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.cli.given import Sought
-from orchestrator.cli.on_fleet import _as_there
+from orchestrator.cli.on_fleet import _as_there, _where_asked
 from orchestrator.cli.options import SharedOptions
 from orchestrator.playbook.playbook import Playbook
 
@@ -44,3 +44,12 @@ def test_replicas_keep_as_many_cards_as_they_have(
     options, sought = _as_there(given(*settings), Sought(PLAYBOOK.with_overrides(settings)), there)
     assert options.settings == spread
     assert sought.playbook.parallel.tensor == int(spread[0].partition("=")[2] if spread else 8)
+
+
+@pytest.mark.parametrize("settings", [(), ("port=9000",)])
+def test_a_router_that_lives_is_asked_where_it_is(settings: tuple[str, ...]) -> None:
+    """A fleet that was made with --set port=8100 was called down without it: the router was asked where it is not."""
+    sought = Sought(PLAYBOOK.with_overrides(settings))
+    asked = _where_asked(sought, ("10.0.0.5", 8100)).playbook
+    assert (asked.listen, asked.port) == ("10.0.0.5", 8100)
+    assert _where_asked(sought, None) == sought

@@ -77,6 +77,8 @@ def test_the_router_stays_on_its_host_whichever_is_named_first() -> None:
     seen = standing("m", [looked("a", old), looked("b", router)])
     assert ([room.name for room in seen.rooms], seen.router) == (["b", "a"], router)
     assert [room.address for room in seen.rooms] == ["127.0.0.1", "10.0.0.1"]
+    assert seen.front == ("127.0.0.1", 8000)
+    assert standing("m", [looked("a", old)]).front is None
 
 
 def test_a_replica_that_ended_keeps_its_place_as_long_as_nobody_has_its_cards() -> None:

@@ -23,6 +23,7 @@ class Deployed:
         self.serves = serves
         self.launch = 1 if serves or stopped else None
         self.reading = self
+        self.job: Any = None
 
     def observe(self) -> tuple[Any, Any]:
         return self, SimpleNamespace(outcome=SimpleNamespace(result="stopped" if self.stopped else "healthy"))
@@ -142,13 +143,29 @@ def test_it_does_where_that_is_asked_for() -> None:
     assert made.done == ["begin", "up m-1"]
 
 
-def test_what_is_too_many_is_out_of_the_router_before_it_ends() -> None:
-    made = Made(2, serving="12")
+def scaled_down(monkeypatch: pytest.MonkeyPatch, **more: Any) -> tuple[Made, int]:
+    """A fleet of three once it is to have one replica."""
+    made = Made(3, **more)
+    monkeypatch.setattr(loop, "drain", lambda _job, replica, *_: made.done.append(f"drain {replica.name}"))
     surplus = made.fleet.members[1:]
     made.fleet.members = made.fleet.members[:1]
-    assert made.fleet.up(surplus) == 1
-    assert made.done[-3:] == ["prove", "withdraw m-2", "stop m-2"]
+    return made, made.fleet.up(surplus)
+
+
+def test_what_is_too_many_has_answered_what_it_has_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, healthy = scaled_down(monkeypatch, serving="12")
+    assert healthy == 1
+    ends = made.done[made.done.index("prove") + 1 :]
+    assert sorted(ends) == ["drain m-2", "stop m-2", "stop m-3", "withdraw m-3"]
+    assert ends.index("drain m-2") < ends.index("stop m-2")
     assert made.router.kept == ["m-1"]
+
+
+def test_what_is_too_many_serves_on_where_nothing_else_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, healthy = scaled_down(monkeypatch, serving="23", failing="1")
+    assert (healthy, made.failed) == (0, ["m-1"])
+    assert not [word for word in made.done if word.startswith(("drain", "stop"))]
+    assert made.router.kept == ["m-1", "m-2", "m-3"]
 
 
 def test_only_what_has_fallen_is_brought_back(inherited: list[Any]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.base.errors import BudgetSpent, LaunchFailed, PreflightRefused
+from orchestrator.base.errors import BudgetSpent, HostError, LaunchFailed, PreflightRefused
 from orchestrator.fleet.replica import Replica
+from orchestrator.loop import draining, rolling
 from orchestrator.loop import fleet as loop
-from orchestrator.loop import rolling
 from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.rolling import Rolling
 from tests.jobs import Told, job
@@ -94,9 +94,9 @@ def left(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
         yield None
 
     monkeypatch.setattr(loop, "Lock", unlocked)
-    monkeypatch.setattr(rolling, "in_flight", lambda _: counts.pop(0) if len(counts) > 1 else counts[0])
-    monkeypatch.setattr(rolling, "INTERVAL_SECONDS", 0.001)
-    monkeypatch.setattr(rolling, "QUIET_SECONDS", 0.002)
+    monkeypatch.setattr(draining, "in_flight", lambda _: counts.pop(0) if len(counts) > 1 else counts[0])
+    monkeypatch.setattr(draining, "INTERVAL_SECONDS", 0.001)
+    monkeypatch.setattr(draining, "QUIET_SECONDS", 0.002)
     return counts
 
 
@@ -123,6 +123,20 @@ def test_one_that_does_not_become_free_serves_on(
     made = Made(2)
     with pytest.raises(BudgetSpent, match=f"m-1 {words}"):
         made.restart(1, drain_seconds=0.01)
+    assert made.done == ["withdraw m-1", "admit m-1"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), HostError("connection_lost", "it is gone")])
+def test_one_that_was_to_become_free_when_it_was_broken_off_serves_on(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken_off(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr(draining, "in_flight", broken_off)
+    made = Made(2)
+    with pytest.raises(type(error)):
+        made.restart(1)
     assert made.done == ["withdraw m-1", "admit m-1"]
 
 

@@ -87,11 +87,13 @@ def test_one_that_has_a_replica_which_is_not_healthy_is_not_started_anew(
     assert router.asked == [("ask_server", ROUTER.alive_path)]
 
 
-def test_an_address_that_others_reach_needs_a_consent() -> None:
+def test_an_address_that_others_reach_needs_a_consent(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = job(Router())
     playbook = asked.playbook.with_overrides(["listen=0.0.0.0", "consents=null"])
+    routing = Routing(replace(asked, playbook=playbook), ROUTER)
+    monkeypatch.setattr(routing.reading, "observe", lambda: (SimpleNamespace(listens=False), None))
     with pytest.raises(PreflightRefused, match="listen-openly") as refused:
-        Routing(replace(asked, playbook=playbook), ROUTER).begin()
+        routing.begin()
     assert refused.value.known["consent"] == "listen-openly"
 
 
