@@ -52,12 +52,16 @@ def look(host: Host, fleet: str) -> HostLook:
 @dataclass(frozen=True)
 class FleetStanding:
     """All hosts of a fleet as they were looked at: the replicas that are there, of which those `alive` have processes, and what
-    each host has room for. The router's host is the first: where it is already, else the one that was named first."""
+    each host has room for. The router's host is the first: where it is already, else the one that was named first.
+
+    The last ones that were stopped are none of the fleet any more while others are (`ended`): it was made smaller.
+    """
 
     rooms: tuple[HostRoom, ...]
     replicas: tuple[Replica, ...]
     alive: frozenset[int]
     router: Deployed | None
+    ended: tuple[Replica, ...] = ()
 
     @property
     def front(self) -> tuple[str, int] | None:
@@ -76,7 +80,7 @@ class FleetStanding:
         free = {room.name: {*room.cards} for room in self.rooms}
         return tuple(
             replica
-            for replica in self.replicas
+            for replica in (*self.replicas, *self.ended)
             if replica.number in self.alive
             or (len(replica.cards) == cards and free[replica.host] >= {*replica.cards})
         )
@@ -94,6 +98,7 @@ def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
     rooms: list[HostRoom] = []
     replicas: dict[int, Replica] = {}
     alive: set[int] = set()
+    stopped: set[int] = set()
     for each in looks:
         for deployed in each.deployed:
             replica = _replica(fleet, each.host, deployed)
@@ -103,6 +108,7 @@ def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
                 raise _twice(replica, replicas[replica.number])
             replicas[replica.number] = replica
             alive |= {replica.number} if deployed.alive else set()
+            (stopped.add if deployed.stopped and not deployed.alive else stopped.discard)(replica.number)
     for each in looks:
         own = {
             card
@@ -112,7 +118,14 @@ def standing(fleet: str, looks: Sequence[HostLook]) -> FleetStanding:
         }
         rooms.append(_room(each, addresses[each.host], own))
     known = tuple(replicas[number] for number in sorted(replicas))
-    return FleetStanding(tuple(rooms), known, frozenset(alive), _router(fleet, looks[0]))
+    last = max(replicas.keys() - stopped, default=max(replicas, default=0))
+    return FleetStanding(
+        tuple(rooms),
+        tuple(replica for replica in known if replica.number <= last),
+        frozenset(alive),
+        _router(fleet, looks[0]),
+        tuple(replica for replica in known if replica.number > last),
+    )
 
 
 def _nearness(router: Deployed | None) -> int:

@@ -97,7 +97,7 @@ class Server:
         )
         return ask(self._job.host, request, deadline=seconds * 2 + SMOKE_SECONDS)
 
-    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool) -> None:
+    def stop(self, *, grace_seconds: float = GRACE_SECONDS, by_person: bool, anew: bool = False) -> None:
         """End the launch with every process and shared-memory file of its own, and wait for the GPUs' memory."""
         deadline = grace_seconds + KILL_SECONDS + GPU_SECONDS + 30.0
         with self._job.report.step("clean", "ending processes, freeing memory", limit=deadline) as step:
@@ -108,6 +108,7 @@ class Server:
                 footprint=self._job.playbook.kind.footprint,
                 wait_gpu_seconds=GPU_SECONDS,
                 by_person=by_person,
+                anew=anew,
             )
             stopped = ask(self._job.host, request, deadline=deadline)
             step.done = ended(stopped)

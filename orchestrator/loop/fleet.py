@@ -110,7 +110,7 @@ class Fleet:
             observed, history = member.deployment.reading.observe()
             if observed.serves:
                 serving.append(member)
-            elif history.outcome is None or history.outcome.result != "stopped":
+            elif history.outcome is None or history.outcome.result != "stopped" or history.outcome.halfway:
                 fallen.append(member)
         if not serving and not fallen:
             raise UsageError("all_stopped", "every replica was stopped: none has fallen")

@@ -116,13 +116,15 @@ class RevertRecord(JournalRecord):
 
 
 class StopRecord(JournalRecord):
-    """A launch was stopped, by request or while a remedy was applied: what was ended and removed, what lives on."""
+    """A launch was stopped, by request or while a remedy was applied: what was ended and removed, what lives on.
+    `anew`: it was to be started again at once."""
 
     action: Literal["stop"] = "stop"
     ended: tuple[Any, ...] | None = None
     shm_removed: tuple[Any, ...] | None = None
     left: tuple[Mapping[str, Any], ...] = ()
     by_person: bool = False
+    anew: bool = False
 
 
 class StopFailedRecord(JournalRecord):

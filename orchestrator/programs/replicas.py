@@ -12,11 +12,12 @@ from orchestrator.programs.request import Request, Value
 
 
 class Deployed(Value):
-    """The last launch of a deployment, or the one that lives; `command` is what was started, as its record says."""
+    """The last launch of a deployment, or the one that lives; `stopped`: a person has ended it; `command` is what was started, as its record says."""
 
     instance: str
     launch: int
     alive: bool
+    stopped: bool
     command: Mapping[str, Any] | None
 
 

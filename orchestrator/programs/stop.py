@@ -63,3 +63,5 @@ class StopLaunch(Request[Stopped]):
     """Entries that may go though they are not known to be the launch's."""
     wait_gpu_seconds: float
     by_person: bool
+    anew: bool = False
+    """Whether it is to be started again at once."""

@@ -15,11 +15,12 @@ FAILED_GRACE_SECONDS = 1.0
 @dataclass(frozen=True)
 class Clean(Step):
     """End the launch with all that belongs to it. `by_person`: that is what the command asks for, so that nothing of it is
-    an incident any more; what serves is given time to end well."""
+    an incident any more; what serves is given time to end well. `anew`: a launch follows at once, and where none does it has fallen."""
 
     name = "clean"
     observed: Observed
     by_person: bool = False
+    anew: bool = False
 
     @property
     def effects(self) -> Effects:
@@ -34,5 +35,5 @@ class Clean(Step):
     def do(self, work: Work) -> Onward | None:
         work.require()
         grace = GRACE_SECONDS if self.by_person else FAILED_GRACE_SECONDS
-        Server(work.job).stop(grace_seconds=grace, by_person=self.by_person)
+        Server(work.job).stop(grace_seconds=grace, by_person=self.by_person, anew=self.anew)
         return "launch" if self.by_person else None

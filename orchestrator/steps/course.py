@@ -198,7 +198,7 @@ def _checkpoint(plan: Plan, goal: Goal, way: CheckpointWay | None, *, fetched: b
 def _launch(job: Job, plan: Plan, *, stops: bool) -> Iterator[Step]:
     survey = plan.survey
     if stops or (survey.observed.launch is not None and not survey.history.cleaned):
-        yield Clean(survey.observed, by_person=stops)
+        yield Clean(survey.observed, by_person=stops, anew=stops)
     yield PatchStep(plan, plan.changes)
     if "linger" in job.consents and wants_linger(survey):
         yield Linger()

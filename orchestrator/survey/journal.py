@@ -58,6 +58,8 @@ class Outcome:
     """Whether it was killed by nobody knows whom."""
     context: int | None = None
     """Tokens of one request, as it told when it was healthy."""
+    halfway: bool = False
+    """Whether it was stopped to be started again at once, which has not come about."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,7 @@ def _revert(history: History, record: RevertRecord) -> History:
 def _stop(history: History, record: StopRecord) -> History:
     history = replace(history, cleaned=True)
     if history.launch is not None and (history.outcome is None or history.outcome.result == "healthy"):
-        history = replace(history, outcome=Outcome(history.launch, "stopped"))
+        history = replace(history, outcome=Outcome(history.launch, "stopped", halfway=record.anew))
     return replace(history, attempts=0, killed=0, tried={}) if record.by_person else history
 
 

@@ -73,4 +73,5 @@ def _state(playbook: Playbook, observed: Observed, history: History) -> str:
         return "starting" if history.outcome is None else "running, not healthy"
     if observed.members:
         return "dead, orphans alive"
-    return "stopped" if history.outcome and history.outcome.result == "stopped" else "dead"
+    outcome = history.outcome
+    return "stopped" if outcome and outcome.result == "stopped" and not outcome.halfway else "dead"

@@ -23,7 +23,9 @@ def deployed(name: str, port: int, *, cards: str = "", address: str = "127.0.0.1
         "environment": {"CUDA_VISIBLE_DEVICES": cards} if cards else {},
         "note": {"endpoint": {"host": address, "port": port, "model": "m"}},
     }
-    return Deployed(**{"instance": name, "launch": 1, "alive": True, "command": command, **more})
+    return Deployed(
+        **{"instance": name, "launch": 1, "alive": True, "stopped": False, "command": command, **more}
+    )
 
 
 def looked(name: str, *there: Deployed, used: dict[int, int] | None = None, **more: Any) -> HostLook:
@@ -44,6 +46,17 @@ def test_replicas_are_known_by_what_was_started() -> None:
     assert seen.router == there[2]
     (room,) = seen.rooms
     assert (room.address, room.cards, room.held) == ("127.0.0.1", (0, 1, 2, 3, 4, 6, 7), (5,))
+
+
+def test_the_last_ones_that_were_stopped_are_none_of_the_fleet_while_others_are() -> None:
+    """After three replicas were made two, a restart of all brought the third back, and the state said degraded."""
+    ended = {"alive": False, "stopped": True}
+    one, two = (deployed(f"m-{n}", 8000 + n, cards=str(n), **ended) for n in (1, 2))
+    three, four = deployed("m-3", 8003, cards="3"), deployed("m-4", 8004, cards="4", **ended)
+    seen = standing("m", [looked("a", one, two, three, four)])
+    assert ([each.number for each in seen.replicas], [each.number for each in seen.ended]) == ([1, 2, 3], [4])
+    assert [each.number for each in seen.keeping(1)] == [1, 2, 3, 4]  # its place is known
+    assert len(standing("m", [looked("a", one, two)]).replicas) == 2  # all were stopped: that is the fleet
 
 
 def test_on_other_hosts_than_the_routers_they_answer_in_a_common_network() -> None:

@@ -13,6 +13,7 @@ from orchestrator.base.errors import DeployError, LaunchFailed, UsageError
 from orchestrator.fleet.replica import Replica
 from orchestrator.loop import fleet as loop
 from orchestrator.loop.fleet import Fleet, FleetMember
+from orchestrator.survey.journal import Outcome
 
 
 class Deployed:
@@ -20,13 +21,16 @@ class Deployed:
 
     def __init__(self, name: str, done: list[str], *, serves: bool, fails: bool, stopped: bool) -> None:
         self.name, self.done, self.fails, self.stopped = name, done, fails, stopped
+        self.halfway = False
         self.serves = serves
         self.launch = 1 if serves or stopped else None
         self.reading = self
         self.job: Any = None
 
     def observe(self) -> tuple[Any, Any]:
-        return self, SimpleNamespace(outcome=SimpleNamespace(result="stopped" if self.stopped else "healthy"))
+        return self, SimpleNamespace(
+            outcome=Outcome(1, "stopped" if self.stopped else "healthy", halfway=self.halfway)
+        )
 
     def up(self) -> None:
         self._come("up")
@@ -193,6 +197,12 @@ def test_what_was_stopped_has_not_fallen() -> None:
     with pytest.raises(UsageError) as raised:
         Made(2, stopped="12").fleet.remediate()
     assert raised.value.code == "all_stopped"
+
+
+def test_one_whose_restart_was_interrupted_has_fallen() -> None:
+    made = Made(2, serving="1", stopped="2")
+    made.fleet.members[1].deployment.halfway = True  # type: ignore[attr-defined]
+    assert made.fleet.remediate() == 2
 
 
 def test_the_router_ends_before_what_it_passes_requests_to() -> None:

@@ -23,7 +23,7 @@ def test_what_a_person_stops_has_time_and_is_planned_anew(
     asked: list[Any] = []
     monkeypatch.setattr(Server, "stop", lambda self, **how: asked.append(how))
     assert do(Clean(NEVER_LAUNCHED, by_person=by_person)) == (onward, 1)
-    assert asked == [{"grace_seconds": grace, "by_person": by_person}]
+    assert asked == [{"grace_seconds": grace, "by_person": by_person, "anew": False}]
 
 
 def test_every_process_is_named_before() -> None:

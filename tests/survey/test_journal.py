@@ -165,6 +165,7 @@ def test_a_launch_needs_cleaning_until_it_is_stopped() -> None:
 def test_a_launch_that_is_stopped_was_stopped_unless_it_had_failed_before() -> None:
     stop = {"action": "stop"}
     assert fold([launch(1), stop]).outcome == Outcome(1, "stopped")
+    assert fold([launch(1), {**stop, "anew": True}]).outcome == Outcome(1, "stopped", halfway=True)
     assert fold([launch(1), outcome(1, "healthy"), stop]).outcome == Outcome(1, "stopped")
     assert fold([launch(1), outcome(1, "failed"), stop]).outcome == Outcome(1, "failed", "ValueError: x")
     assert fold([stop]).outcome is None

@@ -36,7 +36,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     state = known_folder(request["instance"])
     place = [machine_id(), boot_id(), str(state)]
     whose = {"hostname": socket.gethostname(), "place": place, "addresses": addresses}
-    return {**whose, "group": _group(state), "stopped": _stopped(state)}
+    return {**whose, "group": _group(state), "stopped": stopped(state)}
 
 
 def _group(state: Path) -> Any:
@@ -50,11 +50,14 @@ def _group(state: Path) -> Any:
     return None
 
 
-def _stopped(state: Path) -> bool:
+def stopped(state: Path) -> bool:
+    """Whether a person has stopped the last launch of the deployment with this state folder, not to start it again at once."""
     with contextlib.suppress(Refusal):
         for record in reversed(records(state)):
             if record.get("action") in ("launch", "stop"):
-                return record["action"] == "stop" and record.get("by_person") is True
+                return (
+                    record["action"] == "stop" and record.get("by_person") is True and not record.get("anew")
+                )
     return False
 
 

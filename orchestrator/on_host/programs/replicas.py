@@ -13,8 +13,8 @@ from orchestrator.on_host.state.state import instances, known_folder
 def main(request: dict[str, Any]) -> dict[str, Any]:
     """Look at the last launch of each, or the one that lives; changes nothing.
 
-    request: fleet (its name), facts (the request of `read_facts`). Answers {deployments: [{instance, launch, alive, command}]} for every
-    FLEET-N and FLEET-router of which this machine has a launch: `alive`: a process of it lives; command: what was started
+    request: fleet (its name), facts (the request of `read_facts`). Answers {deployments: [{instance, launch, alive, stopped, command}]} for every
+    FLEET-N and FLEET-router of which this machine has a launch: `alive`: a process of it lives; `stopped`: a person has stopped it; command: what was started
     (`Launch.command`), or null. `addresses` and `facts` are the answers of the programs of these names; the commands run meanwhile.
     """
     facts = read_facts.begin(request["facts"])
@@ -25,13 +25,15 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     for instance in instances():
         if not named.fullmatch(instance):
             continue
-        launch = launches.choose(known_folder(instance), None, at)
+        state = known_folder(instance)
+        launch = launches.choose(state, None, at)
         if launch is not None:
             deployments.append(
                 {
                     "instance": instance,
                     "launch": launch.number,
                     "alive": bool(launches.members(launch, at)),
+                    "stopped": addresses.stopped(state),
                     "command": launch.command(),
                 }
             )

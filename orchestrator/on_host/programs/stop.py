@@ -28,7 +28,7 @@ def main(request: dict[str, Any]) -> dict[str, Any]:
     request: instance, launch (null: the one that lives, else the latest), grace_seconds after TERM,
     kill_seconds after KILL, footprint (what the engine leaves on a host, for a launch whose record does not tell),
     remove_shm, consented_shm (names of entries that may go though they are not known to be ours), wait_gpu_seconds,
-    by_person (for the journal). Answers {launch, ended: [{pid, name}], killed: how many needed KILL, exit_code,
+    by_person, anew (for the journal). Answers {launch, ended: [{pid, name}], killed: how many needed KILL, exit_code,
     left: [{pid, name}] (they write into its log, are not known to be its own, and live on), shm_removed: [{name, bytes}],
     shm_kept: [{name, bytes, reason, doubtful}], gpu: {...} or null, seconds}; launch is null where none was ever started. Raises Refusal("no_launch") for an unknown number and
     Refusal("will_not_die") when something survives KILL or may not be ended by this user.
@@ -77,7 +77,16 @@ def _stop(request: dict[str, Any], state: Path) -> dict[str, Any]:
     left = launches.writers(launch, launches.table())
     answer = _answer(launch, ending, left, removed, kept, gpu, began)
     brief = {"shm_removed": [entry.name for entry in removed], "shm_kept": len(kept)}
-    append(state, {"action": "stop", **answer, **brief, "by_person": bool(request.get("by_person"))})
+    append(
+        state,
+        {
+            "action": "stop",
+            **answer,
+            **brief,
+            "by_person": bool(request.get("by_person")),
+            "anew": bool(request.get("anew")),
+        },
+    )
     return answer
 
 

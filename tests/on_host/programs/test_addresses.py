@@ -41,6 +41,8 @@ def test_the_last_launch_says_with_whom_it_was_until_somebody_stops_it(home: Pat
     append(state, {"action": "launch", "launch": 2})
     append(state, {"action": "stop", "by_person": False})  # before another attempt
     assert told() == (group, False)
+    append(state, {"action": "stop", "by_person": True, "anew": True})  # a restart that was interrupted
+    assert told() == (group, False)
     append(state, {"action": "stop", "by_person": True})
     assert told() == (group, True)
     command.write_text(json.dumps({**record, "note": 7}))

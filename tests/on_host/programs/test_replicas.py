@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.on_host.programs import addresses, replicas
+from orchestrator.on_host.state.state import append, state_folder
 from tests.on_host.programs.engine_rooms import launch
 from tests.programs.requests import read_too
 
@@ -24,9 +25,11 @@ def test_each_is_told_with_what_was_started(home: Path) -> None:
         launch(home, name, 1, python)
     launch(home, "kimi-1", 2, python)
     launch(home, "kimi-2", 1, python, machine="another")
+    append(state_folder("kimi-12"), {"action": "stop", "launch": 1, "by_person": True})
     there = {each["instance"]: each for each in look()["deployments"]}
     assert sorted(there) == ["kimi-1", "kimi-12", "kimi-router"]
     assert (there["kimi-1"]["launch"], there["kimi-1"]["alive"]) == (2, False)
+    assert (there["kimi-1"]["stopped"], there["kimi-12"]["stopped"]) == (False, True)
     assert there["kimi-1"]["command"]["argv"] == [str(python), "-m", "server"]
 
 
