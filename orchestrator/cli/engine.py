@@ -34,7 +34,10 @@ def engine() -> None:
     """
 
 
-@engine.command(epilog="Example:  deploy engine install vllm==0.16.0 --host 10.1.230.174")
+@engine.command(
+    short_help="make an environment with one release of an engine",
+    epilog="Example:  deploy engine install vllm==0.16.0 --host 10.1.230.174",
+)
 @_SPEC
 @reaching_options
 @click.option(
@@ -74,7 +77,11 @@ def install(
     return _on_each(reached, work, consents=(*consents, *(["install-engine"] if yes else [])))
 
 
-@engine.command("list", epilog="Example:  deploy engine list --host 10.1.230.174")
+@engine.command(
+    "list",
+    short_help="list the engines of a host, and who uses them",
+    epilog="Example:  deploy engine list --host 10.1.230.174",
+)
 @reaching_options
 def list_(reached: ReachedHosts) -> int:
     """List the engines of a host: version, place, size, which deployments use it.
@@ -96,7 +103,10 @@ def list_(reached: ReachedHosts) -> int:
     return _on_each(reached, work, report_to=sys.stderr)
 
 
-@engine.command(epilog="Example:  deploy engine remove vllm==0.16.0 --host 10.1.230.174")
+@engine.command(
+    short_help="take away an engine of our own",
+    epilog="Example:  deploy engine remove vllm==0.16.0 --host 10.1.230.174",
+)
 @_SPEC
 @reaching_options
 @CONSENT

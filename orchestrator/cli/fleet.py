@@ -26,6 +26,11 @@ class FleetVerbs(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
+            if args[1:] and not any(word.startswith("-") for word in args[:2]):
+                verbs = ", ".join(self.commands)
+                raise click.UsageError(
+                    f"{args[0]!r} is no verb of a fleet ({verbs}), nor the only playbook", ctx
+                )
             args = ["up", *args]
         return super().parse_args(ctx, args)
 
@@ -45,7 +50,10 @@ def fleet() -> None:
     """
 
 
-@fleet.command(epilog="Example:  deploy fleet up kimi-k2.5 --host gpu7 --gpus 2 --replicas 4")
+@fleet.command(
+    short_help="bring up so many replicas and the router (the default)",
+    epilog="Example:  deploy fleet up kimi-k2.5 --host gpu7 --gpus 2 --replicas 4",
+)
 @shared_options
 @REPLICAS
 @click.option(
@@ -79,7 +87,10 @@ def up(
     return on_fleet(options, work, report_to=sys.stderr if dry_run else None, **wishes)
 
 
-@fleet.command(epilog="Example:  deploy fleet plan kimi-k2.5 --host gpu7 --gpus 2 --replicas 4")
+@fleet.command(
+    short_help="show which replica goes to which host and cards",
+    epilog="Example:  deploy fleet plan kimi-k2.5 --host gpu7 --gpus 2 --replicas 4",
+)
 @shared_options
 @REPLICAS
 def plan(options: SharedOptions, replicas: int | None) -> int:
@@ -94,7 +105,10 @@ def plan(options: SharedOptions, replicas: int | None) -> int:
     )
 
 
-@fleet.command(epilog="Example:  deploy fleet status kimi-k2.5 --host gpu7 --host gpu8")
+@fleet.command(
+    short_help="show the router and every replica, and their requests",
+    epilog="Example:  deploy fleet status kimi-k2.5 --host gpu7 --host gpu8",
+)
 @shared_options
 def status(options: SharedOptions) -> int:
     """Show the router and every replica: whether it is healthy, behind the router, and how many requests it has."""
@@ -116,7 +130,10 @@ def status(options: SharedOptions) -> int:
     return on_fleet(options, work, report_to=sys.stderr, whichever=True)
 
 
-@fleet.command(epilog="Example:  deploy fleet logs kimi-k2.5 --host gpu7 --replica 2 -f")
+@fleet.command(
+    short_help="show the end of the logs of all of them",
+    epilog="Example:  deploy fleet logs kimi-k2.5 --host gpu7 --replica 2 -f",
+)
 @shared_options
 @click.option("--replica", type=click.IntRange(1, 9999), metavar="N", help="of this one alone")
 @click.option("--router", is_flag=True, help="of the router alone")
@@ -139,7 +156,10 @@ def logs(options: SharedOptions, replica: int | None, router: bool, follow: bool
     return on_fleet(options, work, report_to=sys.stderr, whichever=True)
 
 
-@fleet.command(epilog="Example:  deploy fleet restart kimi-k2.5 --host gpu7 --host gpu8 --set context=65536")
+@fleet.command(
+    short_help="change all of them, one by one, without a lost request",
+    epilog="Example:  deploy fleet restart kimi-k2.5 --host gpu7 --host gpu8 --set context=65536",
+)
 @shared_options
 @click.option(
     "--min-ready", type=click.IntRange(0, 999), metavar="N",
@@ -173,7 +193,10 @@ def restart(
     return on_fleet(options, work, source=by_the_host, **wishes)
 
 
-@fleet.command(epilog="Example:  deploy fleet remediate kimi-k2.5 --host gpu7 --host gpu8")
+@fleet.command(
+    short_help="bring back those that have fallen, touch no other",
+    epilog="Example:  deploy fleet remediate kimi-k2.5 --host gpu7 --host gpu8",
+)
 @shared_options
 @repairing_options
 def remediate(options: SharedOptions, **wishes: Any) -> int:
@@ -193,7 +216,10 @@ def remediate(options: SharedOptions, **wishes: Any) -> int:
     return on_fleet(options, work, source=by_the_host, whichever=True, **wishes)
 
 
-@fleet.command(epilog="Example:  deploy fleet stop kimi-k2.5 --host gpu7 --host gpu8")
+@fleet.command(
+    short_help="end the router, then every replica",
+    epilog="Example:  deploy fleet stop kimi-k2.5 --host gpu7 --host gpu8",
+)
 @shared_options
 def stop(options: SharedOptions) -> int:
     """End the router, then every replica with all that belongs to it."""
@@ -208,7 +234,8 @@ def stop(options: SharedOptions) -> int:
 
 
 @fleet.command(
-    epilog="Example:  deploy fleet config kimi-k2.5 --host gpu7 --replicas 4 --router haproxy > haproxy.cfg"
+    short_help="print the configuration of a proxy of your own",
+    epilog="Example:  deploy fleet config kimi-k2.5 --host gpu7 --replicas 4 --router haproxy > haproxy.cfg",
 )
 @shared_options
 @REPLICAS

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+import click
 
 from orchestrator.base.errors import DeployError, HostError, UsageError
 from orchestrator.cli.given import Given, Sought, connected
@@ -150,9 +151,7 @@ class OpenFleet:
         """In which words a verb is asked for the whole fleet."""
         from orchestrator.cli.typed import again
 
-        first, *others = dict.fromkeys(self.options.hosts)
-        more = "".join(f" --host {shlex.quote(host)}" for host in others)
-        return f"{again(self.options, first)}{more}"
+        return again(self.options, *dict.fromkeys(self.options.hosts), as_one=False)
 
 
 def on_fleet(
@@ -175,8 +174,6 @@ def on_fleet(
     A host that cannot be looked at ends it, unless it is done for `whichever` can be: what a verb that places replicas does not see it
     would place anew.
     """
-    from orchestrator.cli.main import tell
-
     know_passwords(options.hosts)
     sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
     _require_one_host(options, sought.playbook)
@@ -189,14 +186,29 @@ def on_fleet(
         ExitStack() as stack,
     ):
         standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
-        for name, error in absent.items():
-            with shown.aside():
-                tell(error, as_json=options.json, host=name)
+        with shown.aside():
+            _tell(absent, as_json=options.json)
         options, sought = _as_there(options, sought, standing.cards)
         sought = _where_asked(sought, standing.front)
         _require_cards(sought.playbook)
         code = work(OpenFleet(Given(options, sought, wishes, limits), shown, standing, stack, absent))
         return max(code, *(error.exit_code for error in absent.values())) if absent else code
+
+
+def _tell(absent: Mapping[str, DeployError], *, as_json: bool) -> None:
+    """Each kind of failure in full once; programs get every one."""
+    from orchestrator.cli.main import tell
+    from orchestrator.report.alike import named
+
+    kinds: dict[str, list[str]] = {}
+    for name, error in absent.items():
+        likewise = kinds.setdefault(error.code, [])
+        likewise.append(name)
+        if as_json or len(likewise) == 1:
+            tell(error, as_json=as_json, host=name)
+    for likewise in kinds.values():
+        if len(likewise) > 1 and not as_json:
+            click.echo(f"the same of {named(likewise[1:])}", err=True)
 
 
 def _as_there(options: SharedOptions, sought: Sought, cards: int | None) -> tuple[SharedOptions, Sought]:

@@ -119,12 +119,12 @@ def retyped(command: str, argument: str, instead: str | None) -> str:
     return shlex.join(kept)
 
 
-def again(options: SharedOptions, *hosts: str) -> str:
-    """Playbook and host, or those that serve as one, with every option that leads to the same ones, for hints such as `deploy stop ...`."""
+def again(options: SharedOptions, *hosts: str, as_one: bool = True) -> str:
+    """Playbook and host, or several (which serve as one unless told), with every option that leads to the same ones, for hints such as `deploy stop ...`."""
     words = [
         *([options.playbook] if options.playbook else []),
         *(word for host in hosts for word in ("--host", host)),
-        *(["--as-one"] if len(hosts) > 1 else []),
+        *(["--as-one"] if as_one and len(hosts) > 1 else []),
     ]
     for name, values in (
         ("--playbooks", options.playbooks),

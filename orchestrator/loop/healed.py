@@ -48,7 +48,8 @@ def _plan_for(reading: Reading, plan: Plan, applied: AppliedPatch, healthy: Read
     elif job.host.name == healthy.job.host.name:
         return  # they share the checkpoint, whose files are edited
     else:
-        wishes = replace(job.wishes, forced=(*job.wishes.forced, patch))
+        wishes = job.wishes
+        wishes = replace(wishes, forced=(*wishes.forced, patch), inherited=(*wishes.inherited, patch))
         reading.job = replace(job, wishes=wishes)
     job.report.emit(
         "note", f"{patch} healed {healthy.job.name}: it is in force here from the start", patch=patch

@@ -15,7 +15,7 @@ def remarks(wishes: Wishes, known: Known, engine: Engine, changing: Collection[s
     """A sentence for each of which there is something; `changing` are the ids of those that change something here."""
     sentences: list[str] = []
     for patch in wishes.allowed:
-        if patch.id not in wishes.forced:
+        if patch.id not in wishes.forced or patch.id in wishes.inherited:
             continue
         if known.documents is not None and patch.id not in changing:
             sentences.append(_idle(patch, known, engine))

@@ -19,7 +19,8 @@ class Wishes:
 
     `forced` and `forbidden` are patch ids; `predict` False applies nothing before a failure was seen;
     `engine_version` is taken instead of what the host says. `yes` gives every consent that the playbook and the options
-    ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder.
+    ask for, none that only a remedy needs. `other_folder` tells that an option named the checkpoint's folder. `inherited` are
+    the forced ones that nobody typed: they healed another replica.
     """
 
     patches: tuple[Patch, ...] = ()
@@ -30,6 +31,7 @@ class Wishes:
     engine_version: str | None = None
     yes: bool = False
     other_folder: bool = False
+    inherited: tuple[str, ...] = ()
 
     @property
     def allowed(self) -> tuple[Patch, ...]:

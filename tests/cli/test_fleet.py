@@ -76,6 +76,20 @@ def test_a_host_that_is_away_hides_no_other(playbook: str, capsys: pytest.Captur
     assert capsys.readouterr().out == ""
 
 
+def test_a_verb_that_there_is_not_leads_to_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fleet", "scale", "kimi-k2.5", "--host", "local"]) == 2
+    assert "'scale' is no verb of a fleet (up, plan, " in " ".join(capsys.readouterr().err.split())
+
+
+def test_what_keeps_several_hosts_from_being_asked_is_told_once(
+    playbook: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fleet", "status", playbook, "--hosts", "local,127.0.0.1:9,127.0.0.2:9,127.0.0.3:9"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("host_unreachable") == 1
+    assert "the same of 127.0.0.2:9, 127.0.0.3:9" in err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "next_command"),
     [

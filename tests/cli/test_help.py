@@ -17,6 +17,7 @@ def test_it_reads_well_and_has_an_example(words: list[str], capsys: pytest.Captu
     assert run([*words, "--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(len(line) for line in lines) <= 80
+    assert not [line for line in lines if line.endswith("...")]  # what a verb does is not cut off
     text = "\n".join(lines)
     assert text.count("Example") >= 1
     assert f"deploy {' '.join(words)}".rstrip() in text.split("Example")[1] or words == ["up"]

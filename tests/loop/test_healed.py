@@ -78,6 +78,7 @@ def test_files_are_edited_on_another_host_and_are_so_on_its_own(recorded: list[t
     beside, elsewhere = Seen("kimi-2", "gpu7", survey()), Seen("kimi-3", "gpu8", survey())
     inherit(healed(EDIT), [beside, elsewhere])
     assert (beside.job.wishes.forced, elsewhere.job.wishes.forced) == ((), ("fp8-kv-mla",))
+    assert elsewhere.job.wishes.inherited == ("fp8-kv-mla",)
     assert recorded == []
 
 

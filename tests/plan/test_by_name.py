@@ -60,3 +60,5 @@ def test_before_the_files_are_there_only_the_patchs_own_words_are_known() -> Non
 
 def test_nothing_is_said_of_patches_that_nobody_named() -> None:
     assert plan().by_name == ()
+    healed_another = Wishes(patches=PATCHES, forced=("fp8-kv-mla",), inherited=("fp8-kv-mla",))
+    assert make_plan("gpu7", KIMI, survey(checkpoint=NO_FILES), healed_another).by_name == ()
