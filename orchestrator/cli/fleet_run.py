@@ -13,6 +13,7 @@ from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.fleet_state import state_of
 from orchestrator.loop.haproxy import Haproxy
 from orchestrator.loop.rolling import Rolling
+from orchestrator.report.alike import named
 from orchestrator.report.fleet import places_json
 from orchestrator.report.layout import WIDTH, plain
 
@@ -142,7 +143,8 @@ def there(opened: OpenFleet) -> tuple[Replica, ...]:
     """The replicas that there are; raises UsageError("no_fleet") where there is nothing of the fleet."""
     if not opened.standing.replicas and opened.standing.router is None:
         hosts = ", ".join(room.name for room in opened.standing.rooms)
-        error = UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}")
+        unseen = f"; {named(tuple(opened.absent))} could not be asked" if opened.absent else ""
+        error = UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}{unseen}")
         error.asked = opened.all_hosts
         raise error
     return opened.standing.replicas

@@ -55,7 +55,7 @@ def replica_json(replica: Replica) -> dict[str, Any]:
 
 
 def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
-    """What `loop/fleet_state.py` saw: the fleet, its router, a row a replica."""
+    """What `loop/fleet_state.py` saw: the fleet, its router, a row a replica; the context of each where it is not that of all."""
     replicas, router = state["replicas"], state["router"]
     now = str(state["state"])
     count = f"{state['ready']} of {len(replicas)} replica{'s' if len(replicas) > 1 else ''} ready"
@@ -72,11 +72,13 @@ def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
     host = max(map(len, ["host", *(visible(each["host"]) for each in replicas)])) + 2
     cards = max(map(len, ["cards", *(numbers(each["cards"]) for each in replicas)])) + 2
     lines.append([(f"  {'replica':<{name}}{'host':<{host}}{'cards':<{cards}}{'requests':<10}state", "dim")])
+    differ = len({each["context"] for each in replicas if each["ready"]}) > 1
     for each in replicas:
         requests = each.get("requests")
         row = f"  {each['name']:<{name}}{visible(each['host']):<{host}}{numbers(each['cards']):<{cards}}"
         row += f"{'-' if requests is None else requests:<10}"
-        lines += wrapped([(row, "")], _state(each), width)
+        context = f", context {each['context']}" if differ and each["ready"] else ""
+        lines += wrapped([(row, "")], _state(each) + context, width)
     if state["repair"]:
         lines.append([("  repair   ", "dim"), (str(state["repair"]), "")])
     return lines

@@ -88,6 +88,7 @@ def test_what_keeps_several_hosts_from_being_asked_is_told_once(
     err = capsys.readouterr().err
     assert err.count("host_unreachable") == 1
     assert "the same of 127.0.0.2:9, 127.0.0.3:9" in err
+    assert "127.0.0.1:9, 127.0.0.2:9, 127.0.0.3:9 could not be asked" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(
