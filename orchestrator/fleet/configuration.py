@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.base.amounts import bracketed
-from orchestrator.fleet.replica import Replica
+from orchestrator.fleet.replica import Replica, amount
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ FORMS: Mapping[str, Callable[[Front, Sequence[Replica]], str]] = {"haproxy": hap
 
 
 def _head(mark: str, front: Front, replicas: Sequence[Replica]) -> list[str]:
-    hosts = len({replica.host for replica in replicas})
-    on = "1 host" if hosts == 1 else f"{hosts} hosts"
-    return [f"{mark} {front.fleet}: {len(replicas)} replicas on {on}, written by deploy", ""]
+    return [f"{mark} {front.fleet}: {amount(replicas)}, written by deploy", ""]
 
 
 def _place(replica: Replica) -> str:

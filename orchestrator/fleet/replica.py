@@ -70,3 +70,10 @@ def numbers(cards: Collection[int]) -> str:
         else:
             runs.append([card])
     return "GPU " + ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def amount(replicas: Collection[Replica]) -> str:
+    """How many there are, in words: "4 replicas on 2 hosts"."""
+    hosts = len({replica.host for replica in replicas})
+    count = f"{len(replicas)} replica{'' if len(replicas) == 1 else 's'}"
+    return f"{count} on {hosts} host{'' if hosts == 1 else 's'}"

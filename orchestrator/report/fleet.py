@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.fleet.replica import Replica, numbers
+from orchestrator.fleet.replica import Replica, amount, numbers
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 
 STATES: Mapping[str, Style] = {"healthy": "good", "down": "bad"}
@@ -15,9 +15,7 @@ def places(
     fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str], width: int
 ) -> list[StyledLine]:
     """A row a replica: where it is, on which cards, and what those share (by number; "" is left out)."""
-    hosts = len({replica.host for replica in replicas})
-    count = f"{len(replicas)} replica{'s' if len(replicas) > 1 else ''}"
-    head = f"{fleet}: {count} on {hosts} host{'s' if hosts > 1 else ''}"
+    head = f"{fleet}: {amount(replicas)}"
     name = max(len("replica"), *(len(replica.name) for replica in replicas)) + 2
     host = max(len("host"), *(len(visible(replica.host)) for replica in replicas)) + 2
     lines: list[StyledLine] = [[(head, "strong")]]
