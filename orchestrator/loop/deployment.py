@@ -212,15 +212,16 @@ class Deployment:
         together.patch(plans, [tuple(own.values()) for own in changes], cause)
         return tuple(change for own in changes for change in own.values())
 
-    def stop(self, *, part: bool = False) -> None:
-        """End the launch with everything that belongs to it. `part`: also where hosts that are not named serve with these."""
-        endings = dict(zip(self.readings, self.endings(part=part), strict=True))
+    def stop(self, *, part: bool = False, anew: bool = False) -> None:
+        """End the launch with everything that belongs to it. `part`: also where hosts that are not named serve with these;
+        `anew`: it is started again at once."""
+        endings = dict(zip(self.readings, self.endings(part=part, anew=anew), strict=True))
         with self._lock("stopping") as locks:
             self._together(locks.require).each(lambda acting: acting.do([endings[acting.reading]]))
 
-    def endings(self, *, part: bool = False) -> list[Clean]:
+    def endings(self, *, part: bool = False, anew: bool = False) -> list[Clean]:
         """What `stop` would end on each host; reads only."""
-        endings = self._together(_no_lock).each(lambda acting: acting.reading.ending())
+        endings = self._together(_no_lock).each(lambda acting: acting.reading.ending(anew=anew))
         if not part:
             self.require_whole(AS_A_PART)
         return endings

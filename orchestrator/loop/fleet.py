@@ -85,9 +85,9 @@ class Fleet:
         """Bring back those that do not serve, each by what its own log says, and have all that serve behind the router; gives how
         many do. The others are not touched, and neither is what was stopped."""
         with self.locked("repairing the fleet"):
+            serving, fallen = self._standing()
             if self.routing is not None:
                 self.routing.begin()
-            serving, fallen = self._standing()
             healthy = serving + self._bring_up(fallen, lambda deployment: deployment.remediate())
             if self.routing is not None:
                 for member in serving:

@@ -41,10 +41,12 @@ def state_of(
 def _router(routing: Routing | None) -> tuple[Listed | None, dict[str, Any] | None]:
     if routing is None:
         return None, None
-    observed, _ = routing.reading.observe()
+    observed, history = routing.reading.observe()
     up = routing.answers(observed)
     listed = routing.listed() if up else Listed(None)
-    state = "healthy" if up else "running, not healthy" if observed.alive else "dead"
+    stopped = history.outcome is not None and history.outcome.result == "stopped"
+    ended = "stopped" if stopped else "dead"
+    state = "healthy" if up else "running, not healthy" if observed.alive else ended
     job = routing.job
     return listed, {
         "name": job.name,

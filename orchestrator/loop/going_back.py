@@ -49,7 +49,7 @@ def go_back(deployment: Deployment, before: Before) -> str:
     observed, history = reading.observe()
     if observed.serves and observed.launch == before.launch:
         return "serves on as it was"
-    deployment.stop()
+    deployment.stop(anew=True)
     reading.job = job = _consenting(reading.job)
     for applied in reversed(history.applied):
         if applied.patch not in before.patches:

@@ -178,10 +178,10 @@ class Reading:
             raise UsageError("no_launch", f"{self.job.host.name}: {self.job.name} has {which} with a log")
         return observed.log
 
-    def ending(self) -> Clean:
-        """What `stop` would end; reads only."""
+    def ending(self, *, anew: bool = False) -> Clean:
+        """What `stop` would end; reads only. `anew`: it is started again at once."""
         observed, _ = self.observe()
-        return Clean(observed, by_person=True)
+        return Clean(observed, by_person=True, anew=anew)
 
     def taking_back(self, patch_id: str | None, *, forget: bool = False) -> tuple[Revert, ...]:
         """What `revert` would take back, newest patch first; reads only.

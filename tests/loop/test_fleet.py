@@ -194,9 +194,10 @@ def test_where_all_have_fallen_the_first_goes_alone(inherited: list[Any]) -> Non
 
 
 def test_what_was_stopped_has_not_fallen() -> None:
+    made = Made(2, stopped="12")
     with pytest.raises(UsageError) as raised:
-        Made(2, stopped="12").fleet.remediate()
-    assert raised.value.code == "all_stopped"
+        made.fleet.remediate()
+    assert (raised.value.code, made.done) == ("all_stopped", [])  # no router is started for nothing
 
 
 def test_one_whose_restart_was_interrupted_has_fallen() -> None:
