@@ -26,19 +26,29 @@ class KnownReplicas:
     def __init__(self) -> None:
         self.healthy: dict[str, bool] = {}
         self._turn = 0
+        self._changing = threading.Lock()
 
     def add(self, url: str) -> bool:
         if not answers(url):
             return False
-        self.healthy[url] = True
+        with self._changing:
+            self.healthy[url] = True
         return True
+
+    def remove(self, url: str) -> None:
+        with self._changing:
+            self.healthy.pop(url, None)
+
+    def note(self, url: str, *, well: bool) -> None:
+        """What came of asking it; one that was removed meanwhile stays so."""
+        with self._changing:
+            if url in self.healthy:
+                self.healthy[url] = well
 
     def look(self) -> None:
         while True:
             for url in list(self.healthy):
-                well = answers(url)
-                if url in self.healthy:
-                    self.healthy[url] = well
+                self.note(url, well=answers(url))
             time.sleep(LOOK_SECONDS)
 
     def in_turn(self) -> Iterator[str]:
@@ -101,7 +111,7 @@ class RouterHandler(BaseHTTPRequestHandler):
                 200 if added else 503, {"status": f"{url} {'added' if added else 'does not answer'}"}
             )
         elif path == "/remove_worker":
-            self.server.workers.healthy.pop(url, None)
+            self.server.workers.remove(url)
             print(f"removed {url}", flush=True)
             self._answer(200, {"status": f"{url} removed"})
         else:
@@ -114,7 +124,7 @@ class RouterHandler(BaseHTTPRequestHandler):
                 connection.request(self.command, self.path, body, self._headers())
                 answer = connection.getresponse()
             except (OSError, http.client.HTTPException):
-                self.server.workers.healthy[url] = False
+                self.server.workers.note(url, well=False)
                 continue
             self._copy(answer)
             return

@@ -95,3 +95,14 @@ def test_replicas_come_die_and_go(port: int, replicas: list[ThreadingHTTPServer]
     ):
         answer.read()  # what breaks off behind it breaks off before it
     assert cut.value.partial == b"half"
+
+
+def test_one_that_was_removed_while_it_was_asked_stays_so() -> None:
+    """A request that did not reach it brought it back as unhealthy, and the next look as healthy, before it was proven."""
+    known = stand_in_router.KnownReplicas()
+    known.healthy["http://127.0.0.1:1"] = True
+    known.note("http://127.0.0.1:1", well=False)
+    assert known.healthy == {"http://127.0.0.1:1": False}
+    known.remove("http://127.0.0.1:1")
+    known.note("http://127.0.0.1:1", well=True)
+    assert known.healthy == {}
