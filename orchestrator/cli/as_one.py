@@ -46,11 +46,13 @@ def deployment_on(
     *,
     launches: bool,
     as_far_as_reached: bool = False,
+    at_once: int,
 ) -> Deployment:
     """The playbook on all of these hosts together; they are closed with `stack`. The first of them is its head, unless the record of
     a launch there says otherwise, stopped or not: a restart that was cut off had stopped it too, and clients know the head's address.
 
     `launches`: one may be started, so that it has to be known where they meet. `as_far_as_reached`: some of them are enough.
+    So many are reached `at_once`; what is done then all of them do together, since ranks wait for each other.
     Raises UsageError("host_twice") where two names lead to the same machine.
     """
     from orchestrator.group import on_record
@@ -75,7 +77,8 @@ def deployment_on(
                 raise
             return error
 
-    ends = dict(zip(names, side_by_side([partial(opened, name) for name in names]), strict=True))
+    calls = [partial(opened, name) for name in names]
+    ends = dict(zip(names, side_by_side(calls, at_once=at_once), strict=True))
     there = {name: end for name, end in ends.items() if not isinstance(end, DeployError)}
     errors = {name: end for name, end in ends.items() if isinstance(end, DeployError)}
     if not there:

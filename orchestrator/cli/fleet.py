@@ -28,9 +28,7 @@ class FleetVerbs(click.Group):
         if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
             if args[1:] and not any(word.startswith("-") for word in args[:2]):
                 verbs = ", ".join(self.commands)
-                raise click.UsageError(
-                    f"{args[0]!r} is no verb of a fleet ({verbs}), nor the only playbook", ctx
-                )
+                ctx.fail(f"{args[0]!r} is no verb of a fleet ({verbs}), nor the only playbook")
             args = ["up", *args]
         return super().parse_args(ctx, args)
 
@@ -244,6 +242,7 @@ def config(options: SharedOptions, replicas: int | None, router: str) -> int:
     """Print the configuration of a proxy that stands before the replicas; changes nothing.
 
     It listens where the playbook does, and knows the replicas that are there, or the places that --replicas N would get.
+    Where there are none it needs --replicas.
     """
     from orchestrator.cli.fleet_run import there
     from orchestrator.cli.on_fleet import on_fleet
@@ -261,6 +260,7 @@ def config(options: SharedOptions, replicas: int | None, router: str) -> int:
 
 
 def _tell_places(opened: OpenFleet, placed: tuple[Replica, ...]) -> int:
+    from orchestrator.cli.typed import shareable
     from orchestrator.fleet.placing import why
     from orchestrator.report.choose import width_of, write
     from orchestrator.report.fleet import places, places_json
@@ -268,7 +268,9 @@ def _tell_places(opened: OpenFleet, placed: tuple[Replica, ...]) -> int:
 
     reasons = {replica.number: why(replica, opened.standing.rooms) for replica in placed}
     if opened.options.json:
-        click.echo(json_line(places_json(opened.name, placed, reasons, opened.options.settings)))
+        options = opened.options
+        settings, environment = shareable("--set", options.settings), shareable("--env", options.env)
+        click.echo(json_line(places_json(opened.name, placed, reasons, settings, environment)))
     else:
         write(places(opened.name, placed, reasons, width_of(sys.stdout)), sys.stdout)
     return 0

@@ -52,7 +52,7 @@ def _readings(opened: OpenFleet, number: int | None, *, router: bool) -> list[Re
     ]
     if not readings:
         which = "router" if router else f"replica {number}"
-        raise UsageError("no_fleet", f"{opened.name} has no {which}")
+        raise UsageError("no_replica", f"{opened.name} has no {which}")
     return readings
 
 

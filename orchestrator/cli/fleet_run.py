@@ -7,8 +7,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.base.amounts import bracketed, duration
-from orchestrator.base.errors import UsageError
+from orchestrator.base.errors import DeployError, UsageError
 from orchestrator.cli.main import tell
+from orchestrator.fleet.replica import count_of
 from orchestrator.loop.fleet import Fleet, FleetMember
 from orchestrator.loop.fleet_state import state_of
 from orchestrator.loop.haproxy import Haproxy
@@ -18,7 +19,6 @@ from orchestrator.report.fleet import places_json
 from orchestrator.report.layout import WIDTH, plain
 
 if TYPE_CHECKING:
-    from orchestrator.base.errors import DeployError
     from orchestrator.cli.on_fleet import OpenFleet
     from orchestrator.fleet.replica import Replica
 
@@ -59,7 +59,13 @@ class FleetRun:
         if haproxy is not None:
             fleet.routing = Haproxy(opened.router_job(), haproxy, replicas)
         least = len(replicas) - 1 if min_ready is None else min_ready
-        changed = Rolling(fleet, min_ready=least, drain_seconds=drain_seconds).restart()
+        rolling = Rolling(fleet, min_ready=least, drain_seconds=drain_seconds)
+        try:
+            changed = rolling.restart()
+        except DeployError as error:
+            if rolling.failed is not None:
+                opened.name_replica(error, rolling.failed.replica)
+            raise
         self._tell(fleet, changed)
         return 0
 
@@ -82,7 +88,9 @@ class FleetRun:
         opened = self._opened
         members = opened.members(there(opened))
         absent = {name: error.message for name, error in opened.absent.items()}
-        state = state_of(opened.name, members, opened.routing(wanted=False), absent)
+        state = state_of(
+            opened.name, members, opened.routing(wanted=False), absent, at_once=opened.options.breadth.at_once
+        )
         fallen = any(not each["ready"] and each["state"] not in _AS_IT_SHOULD for each in state["replicas"])
         return {**state, "repair": opened.asked("remediate") if fallen else None}
 
@@ -94,12 +102,13 @@ class FleetRun:
             opened.routing(wanted=router),
             self._failed,
             fail_fast=fail_fast,
+            at_once=opened.options.breadth.at_once,
         )
 
     def _failed(self, member: FleetMember, error: DeployError) -> None:
         opened, replica = self._opened, member.replica
         self.codes.append(error.exit_code)
-        error.asked = opened.words(replica)
+        opened.name_replica(error, replica)
         as_json = opened.options.json
         with opened.shown.aside():
             tell(
@@ -121,12 +130,9 @@ class FleetRun:
             if fleet.routing is not None
             else [f"{member.replica.url}/v1" for member in fleet.members]
         )
-        many = len(fleet.members) > 1
-        count = f"{healthy} of {len(fleet.members)} replica{'s' if many else ''}"
-        lines = [
-            f"{state}  {urls[0]}   model {playbook.served_name}   {count}, {duration(self.report.seconds)} in all"
-        ]
-        lines += [f"         {url}" for url in urls[1:]]
+        count = f"{healthy} of {count_of(len(fleet.members))}"
+        lines = [f"{state}  {urls[0]}", *(f"{'':{len(state)}}  {url}" for url in urls[1:])]
+        lines.append(f"  model   {playbook.served_name}, {count}, {duration(self.report.seconds)} in all")
         lines += [f"  status  {opened.asked('status')}", f"  stop    {opened.asked('stop')}"]
         self.report.emit(
             "result",
@@ -145,6 +151,5 @@ def there(opened: OpenFleet) -> tuple[Replica, ...]:
         hosts = ", ".join(room.name for room in opened.standing.rooms)
         unseen = f"; {named(tuple(opened.absent))} could not be asked" if opened.absent else ""
         error = UsageError("no_fleet", f"there is no replica of {opened.name} on {hosts}{unseen}")
-        error.asked = opened.all_hosts
         raise error
     return opened.standing.replicas

@@ -58,21 +58,6 @@ AFTER: Forms = {
     "serves_otherwise": "deploy restart {asked}",
     "as_one_offline": "deploy plan --help",
     "nodes_differ": ("{command} --set {setting}", "deploy show {playbook}"),
-    "no_fleet": ("deploy fleet {asked} --replicas 2", "deploy fleet --help"),
-    "all_stopped": "deploy fleet up --help",
-    "haproxy_backend": "deploy fleet config --help",
-    "min_ready": "{command} --min-ready {ready}",
-    "not_drained": "{command} --drain-timeout 3600",
-    "not_back": "{command}",
-    "not_admitted": "{command}",
-    "not_withdrawn": "{command}",
-    "no_completion_routed": "{command}",
-    "fleet_as_one": "deploy fleet --help",
-    "fleet_cards": "deploy fleet --help",
-    "fleet_port": "{command} --set {setting}",
-    "fleet_room": ("{command} --replicas {replicas}", "deploy doctor --host HOST"),
-    "replica_cards": "{command} --gpus 1",
-    "replica_twice": "deploy fleet --help",
     "unknown_gpu": ("{command} --gpu {gpu}", "deploy plan --help"),
     "facts_file": "deploy doctor --host HOST --save FILE",
     "explain_alone": "deploy logs PLAYBOOK --host HOST --explain",
@@ -188,6 +173,42 @@ AFTER_A_PROGRAM: Forms = {
     "no_such_engine": "{command} --dry-run",
 }
 """After a refusal of a program on the host (`on_host/`): its error knows the `program`."""
+OF_A_FLEET: Forms = {
+    "no_fleet": "deploy fleet {asked} --replicas 2",
+    "no_replica": "deploy fleet status {asked}",
+    "all_stopped": "deploy fleet {asked}",
+    "locked": "deploy fleet status {asked}",
+    "haproxy_backend": "deploy fleet config {asked} --router haproxy",
+    "min_ready": "{command} --min-ready {ready}",
+    "not_drained": "{command} --drain-timeout 3600",
+    "not_back": "{command}",
+    "not_admitted": "{command}",
+    "not_withdrawn": "{command}",
+    "no_completion_routed": "deploy fleet logs {asked} --router",
+    "fleet_as_one": ("deploy {asked} --as-one  # one model over {hosts} hosts", "deploy fleet --help"),
+    "fleet_cards": ("{command} --gpus {gpus}", "deploy fleet stop {asked}"),
+    "fleet_port": "{command} --set {setting}",
+    "fleet_room": ("{command} --replicas {replicas}", "deploy doctor --host {host}"),
+    "replica_cards": "{command} --gpus 1",
+    "replica_twice": "deploy fleet --help",
+}
+"""Where the command was for a `fleet`; the words of `{asked}` name all of its hosts."""
+OF_A_REPLICA: Forms = {
+    "gpu_busy": "{command}",  # which gives it other cards, where there are
+    "port_taken": "{command} --set port=PORT",
+    "port_shared": "{command} --set port=PORT",
+    "foreign_server": "{command} --set port=PORT",
+    "checkpoint_broken": "{command}",
+    "config_missing": "{command}",
+    "config_shape": ("{command} --engine-arg {argument}", "{command}"),
+    "permission": "{command} --model-dir DIR",
+    "checkpoint_folder": "{command} --model-dir DIR",
+    "foreign_files": "{command} --model-dir DIR",
+    "no_completion": "deploy logs {asked}",
+    "unknown_cause": "deploy logs {asked}",
+}
+"""Where it was one `replica` of a fleet that failed: the command is the fleet's, and what it sets is for all of them. The words
+of `{asked}` name that one."""
 OF_A_CHECKPOINT = "deploy {asked}"
 """After any other error of the checkpoint: the main job fetches what is missing and resumes what was cut off."""
 
@@ -209,9 +230,11 @@ def after(error: DeployError, typed: str, asked: str | None = None) -> str | Non
         known["whole"] = on_group(typed, shlex.split(error.known["group"]))
     if words := error.asked or asked:
         known["asked"] = words
-    forms = (AFTER_A_PROGRAM if "program" in known else AFTER).get(error.code)
+    own = OF_A_REPLICA if "replica" in known else OF_A_FLEET if "fleet" in known else {}
+    forms = own.get(error.code) or (AFTER_A_PROGRAM if "program" in known else AFTER).get(error.code)
     if forms is None:
-        forms = OF_A_CHECKPOINT if isinstance(error, CheckpointError) else ()
+        onward = "{command}" if "replica" in known else OF_A_CHECKPOINT
+        forms = onward if isinstance(error, CheckpointError) else ()
     for form in (forms,) if isinstance(forms, str) else forms:
         if names(form) <= known.keys():
             more = form.removeprefix("{command} ")

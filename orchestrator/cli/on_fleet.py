@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -84,7 +84,7 @@ class OpenFleet:
             return [self._member(replica) for replica in replicas if replica.host == host]
 
         hosts = dict.fromkeys(replica.host for replica in replicas)
-        opened = side_by_side([partial(on, host) for host in hosts]) if hosts else []
+        opened = side_by_side([partial(on, host) for host in hosts], at_once=self.options.breadth.at_once)
         return tuple(sorted((each for some in opened for each in some), key=lambda each: each.replica.number))
 
     def _member(self, replica: Replica) -> FleetMember:
@@ -93,10 +93,10 @@ class OpenFleet:
         from orchestrator.loop.fleet import FleetMember
 
         playbook = self.playbook.with_overrides(replica.settings, env=replica.environment)
-        job = self._job(playbook, self.words(replica), replica.host, replica.name)
+        job = self._job(playbook, self._words(replica), replica.host, replica.name)
         return FleetMember(replica, Deployment(Group.of(job)))
 
-    def words(self, replica: Replica) -> str:
+    def _words(self, replica: Replica) -> str:
         """In which words any verb is asked for one replica alone."""
         from orchestrator.cli.typed import again
 
@@ -107,6 +107,11 @@ class OpenFleet:
             name=replica.name,
         )
         return again(own, replica.host)
+
+    def name_replica(self, error: DeployError, replica: Replica) -> None:
+        """Let an error know of which replica it is, for its next command."""
+        error.known.setdefault("replica", replica.name)
+        error.asked = error.asked or self._words(replica)
 
     def router_job(self) -> Job:
         """Where the router of the fleet is, or would be: at the playbook's own port on the first host."""
@@ -144,14 +149,25 @@ class OpenFleet:
 
     def asked(self, verb: str) -> str:
         """The command that asks a verb of the fleet, for hints."""
-        return f"deploy fleet {verb} {self.all_hosts}"
+        return f"deploy fleet {verb} {_of_all(self.options)}"
 
-    @property
-    def all_hosts(self) -> str:
-        """In which words a verb is asked for the whole fleet."""
-        from orchestrator.cli.typed import again
 
-        return again(self.options, *dict.fromkeys(self.options.hosts), as_one=False)
+def _of_all(options: SharedOptions) -> str:
+    """The playbook and all hosts, with every option that leads to the same ones."""
+    from orchestrator.cli.typed import again
+
+    return again(options, *dict.fromkeys(options.hosts), as_one=False)
+
+
+@contextmanager
+def _named(options: SharedOptions, fleet: str) -> Iterator[None]:
+    """Let an error know of which fleet it is, for its next command."""
+    try:
+        yield
+    except DeployError as error:
+        error.known.setdefault("fleet", fleet)
+        error.asked = error.asked or _of_all(options)
+        raise
 
 
 def on_fleet(
@@ -176,7 +192,6 @@ def on_fleet(
     """
     know_passwords(options.hosts)
     sought = (source or (by_the_host if limits is None else launched_by))(options, consents)
-    _require_one_host(options, sought.playbook)
     wishes = wishes_of(options, forced, forbidden, predict, consents, yes=yes)
     from orchestrator.report.choose import display
 
@@ -184,7 +199,9 @@ def on_fleet(
     with (
         display(report_to or sys.stdout, as_json=as_json, hosts=2) as shown,
         ExitStack() as stack,
+        _named(options, sought.playbook.instance),
     ):
+        _require_one_host(options, sought.playbook)
         standing, absent = _standing(options, sought.playbook.instance, shown, stack, whichever=whichever)
         with shown.aside():
             _tell(absent, as_json=options.json)
@@ -238,6 +255,7 @@ def _require_one_host(options: SharedOptions, playbook: Playbook) -> None:
         raise UsageError(
             "fleet_as_one",
             "a replica lies on one host: --as-one and parallel.nodes spread one model over several",
+            **({"hosts": str(len(options.hosts))} if len(options.hosts) > 1 else {}),
         )
 
 
@@ -270,7 +288,8 @@ def _standing(
             return look(host, fleet)
 
     names: Sequence[str] = tuple(dict.fromkeys(options.hosts))
-    looks = dict(zip(names, side_by_side([partial(tried, name) for name in names]), strict=True))
+    ends = side_by_side([partial(tried, name) for name in names], at_once=options.breadth.at_once)
+    looks = dict(zip(names, ends, strict=True))
     absent = {name: each for name, each in looks.items() if isinstance(each, DeployError)}
     seen = [each for each in looks.values() if not isinstance(each, DeployError)]
     if not seen:

@@ -311,6 +311,7 @@ def _on_all(command: _Command, *, whole: bool, as_far_as_reached: bool) -> int:
             stack,
             launches=command.given.limits is not None,
             as_far_as_reached=as_far_as_reached,
+            at_once=command.options.breadth.at_once,
         )
         parts = (deployment,) if whole else deployment.alone
         return max(command.work(part) or 0 for part in parts)

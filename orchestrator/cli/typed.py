@@ -84,6 +84,11 @@ def _masked(arguments: Sequence[str]) -> Iterator[str]:
         option = item
 
 
+def shareable(option: str, values: Sequence[str]) -> list[str]:
+    """What an option was given each time, without the secrets."""
+    return [_value(option, value) for value in values]
+
+
 def _value(option: str, setting: str) -> str:
     """A setting without its secret: that of an option which takes secrets, or one that is hidden in the value."""
     key, equals, _ = setting.partition("=")

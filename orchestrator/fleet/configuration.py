@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.base.amounts import bracketed
-from orchestrator.fleet.replica import Replica, amount
+from orchestrator.fleet.replica import Replica, extent
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ FORMS: Mapping[str, Callable[[Front, Sequence[Replica]], str]] = {"haproxy": hap
 
 
 def _head(mark: str, front: Front, replicas: Sequence[Replica]) -> list[str]:
-    return [f"{mark} {front.fleet}: {amount(replicas)}, written by deploy", ""]
+    return [f"{mark} {front.fleet}: {extent(replicas)}, written by deploy", ""]
 
 
 def _place(replica: Replica) -> str:

@@ -85,7 +85,7 @@ def _require_cards(replica: Replica, asked: FleetShape) -> None:
             "fleet_cards",
             f"{replica.name} on {replica.host} has {has}, and {wants} are asked for: "
             "a replica keeps its cards until it is stopped",
-            fleet=asked.fleet,
+            **({"gpus": str(len(replica.cards))} if replica.cards else {}),
         )
 
 
@@ -98,5 +98,5 @@ def _full(
         for room in rooms
     )
     fits = f"{placed} of {asked.replicas} replicas find {asked.cards} free GPUs"
-    known = {"replicas": str(placed)} if placed else {}
+    known = {"replicas": str(placed)} if placed else {"host": rooms[0].name}
     return PreflightRefused("fleet_room", f"{fits}: {each}", **known)

@@ -44,6 +44,17 @@ class Replica:
         return (f"{VISIBLE}={','.join(map(str, self.cards))}",) if self.cards else ()
 
 
+def count_of(replicas: int) -> str:
+    """So many in words."""
+    return "1 replica" if replicas == 1 else f"{replicas} replicas"
+
+
+def extent(replicas: Collection[Replica]) -> str:
+    """How many there are, and on how many hosts, in words."""
+    hosts = len({replica.host for replica in replicas})
+    return f"{count_of(len(replicas))} on {'1 host' if hosts == 1 else f'{hosts} hosts'}"
+
+
 def replica_name(fleet: str, number: int) -> str:
     return f"{fleet}-{number}"
 
@@ -70,10 +81,3 @@ def numbers(cards: Collection[int]) -> str:
         else:
             runs.append([card])
     return "GPU " + ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
-
-
-def amount(replicas: Collection[Replica]) -> str:
-    """How many there are, in words: "4 replicas on 2 hosts"."""
-    hosts = len({replica.host for replica in replicas})
-    count = f"{len(replicas)} replica{'' if len(replicas) == 1 else 's'}"
-    return f"{count} on {hosts} host{'' if hosts == 1 else 's'}"

@@ -39,7 +39,7 @@ Failed = Callable[[FleetMember, DeployError], None]
 class Fleet:
     """The replicas of one playbook, and the router before them where there is one.
 
-    A failure of one stops no other, unless `fail_fast`. `lock` is the job under whose name no second person changes the fleet.
+    A failure of one stops no other, unless `fail_fast`; so many are at work `at_once`, all unless told. `lock` is the job under whose name no second person changes the fleet.
     """
 
     def __init__(
@@ -50,12 +50,14 @@ class Fleet:
         failed: Failed,
         *,
         fail_fast: bool = False,
+        at_once: int | None = None,
     ) -> None:
         self.members = tuple(members)
         self.routing = routing
         self._lock = lock
         self._failed = failed
         self._fail_fast = fail_fast
+        self._at_once = at_once
 
     @contextmanager
     def locked(self, doing: str) -> Iterator[Lock]:
@@ -178,7 +180,7 @@ class Fleet:
                 halted.set()
             return well
 
-        ends = side_by_side([partial(tried, member) for member in members]) if members else []
+        ends = side_by_side([partial(tried, member) for member in members], at_once=self._at_once)
         return [member for member, well in zip(members, ends, strict=True) if well]
 
     def _ends_well(self, work: Callable[[FleetMember], None], member: FleetMember) -> bool:

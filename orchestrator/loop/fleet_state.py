@@ -15,15 +15,21 @@ from orchestrator.report.fleet import replica_json
 
 
 def state_of(
-    fleet: str, members: Sequence[FleetMember], routing: Routing | None, absent: Mapping[str, str]
+    fleet: str,
+    members: Sequence[FleetMember],
+    routing: Routing | None,
+    absent: Mapping[str, str],
+    *,
+    at_once: int | None = None,
 ) -> dict[str, Any]:
-    """What `deploy fleet status --json` prints; reads only. `absent` are the hosts that could not be looked at, each with why.
+    """What `deploy fleet status --json` prints; reads only, so many replicas `at_once`. `absent` are the hosts that could not be looked
+    at, each with why.
 
     The fleet is "healthy" where every replica serves and is behind the router, "degraded" where some do, else "down"; nobody knows
     which replicas an absent host has. A replica that cannot be asked has the error for its state.
     """
     listed, router = _router(routing)
-    replicas = side_by_side([partial(_replica, member, listed) for member in members]) if members else []
+    replicas = side_by_side([partial(_replica, member, listed) for member in members], at_once=at_once)
     _have_shared(replicas)
     ready = sum(each["ready"] for each in replicas)
     whole = ready == len(replicas) and not absent

@@ -19,6 +19,8 @@ class Rolling:
         self._fleet = fleet
         self._min_ready = min_ready
         self._drain_seconds = drain_seconds
+        self.failed: FleetMember | None = None
+        """The one that did not come up with the change."""
 
     def restart(self) -> int:
         """Change every replica; gives how many have been. Raises the error of the one that failed."""
@@ -47,6 +49,7 @@ class Rolling:
         try:
             member.deployment.restart()
         except DeployError as error:
+            self.failed = member
             if before is not None:
                 self._back(member, before, error)
             raise

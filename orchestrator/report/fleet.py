@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.fleet.replica import Replica, amount, numbers
+from orchestrator.fleet.replica import Replica, count_of, extent, numbers
 from orchestrator.report.layout import Style, StyledLine, visible, wrapped
 
 STATES: Mapping[str, Style] = {"healthy": "good", "down": "bad"}
@@ -15,10 +15,9 @@ def places(
     fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str], width: int
 ) -> list[StyledLine]:
     """A row a replica: where it is, on which cards, and what those share (by number; "" is left out)."""
-    head = f"{fleet}: {amount(replicas)}"
     name = max(len("replica"), *(len(replica.name) for replica in replicas)) + 2
     host = max(len("host"), *(len(visible(replica.host)) for replica in replicas)) + 2
-    lines: list[StyledLine] = [[(head, "strong")]]
+    lines: list[StyledLine] = [[(f"{fleet}: {extent(replicas)}", "strong")]]
     lines.append([(f"  {'replica':<{name}}{'host':<{host}}{'port':<7}cards", "dim")])
     for replica in replicas:
         row = f"  {replica.name:<{name}}{visible(replica.host):<{host}}{replica.port:<7}"
@@ -29,16 +28,25 @@ def places(
 
 
 def places_json(
-    fleet: str, replicas: Sequence[Replica], reasons: Mapping[int, str], settings: Sequence[str] = ()
+    fleet: str,
+    replicas: Sequence[Replica],
+    reasons: Mapping[int, str],
+    settings: Sequence[str] = (),
+    environment: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The same as one object; `settings` are those that the command has for all of them."""
-    return {"fleet": fleet, "replicas": [_place(replica, reasons, settings) for replica in replicas]}
-
-
-def _place(replica: Replica, reasons: Mapping[int, str], settings: Sequence[str]) -> dict[str, Any]:
-    own = replica_json(replica)
-    reason = reasons.get(replica.number) or None
-    return {**own, "settings": [*settings, *own["settings"]], "reason": reason}
+    """The same as one object; `settings` and `environment` are those of all of them, without secrets."""
+    return {
+        "fleet": fleet,
+        "replicas": [
+            {
+                **replica_json(replica),
+                "settings": [*settings, *replica.settings],
+                "environment": [*environment, *replica.environment],
+                "reason": reasons.get(replica.number) or None,
+            }
+            for replica in replicas
+        ],
+    }
 
 
 def replica_json(replica: Replica) -> dict[str, Any]:
@@ -56,7 +64,7 @@ def status_lines(state: Mapping[str, Any], width: int) -> list[StyledLine]:
     """What `loop/fleet_state.py` saw: the fleet, its router, a row a replica; the context of each where it is not that of all."""
     replicas, router = state["replicas"], state["router"]
     now = str(state["state"])
-    count = f"{state['ready']} of {len(replicas)} replica{'s' if len(replicas) > 1 else ''} ready"
+    count = f"{state['ready']} of {count_of(len(replicas))} ready"
     lines: list[StyledLine] = [
         [(str(state["fleet"]), "strong"), (": ", ""), (now, STATES.get(now, "warn")), (f", {count}", "")]
     ]

@@ -11,7 +11,7 @@ import pytest
 import orchestrator
 from orchestrator.base import errors
 from orchestrator.base.errors import DeployError
-from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, after, names
+from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, OF_A_FLEET, after, names
 from orchestrator.download.failure import Source, failure
 from orchestrator.hosts.answers import Program, read_line
 
@@ -63,7 +63,7 @@ def has_a_command(call: ast.Call) -> bool:
     if given.get("next_command", "None") != "None":
         return True
     known = given.keys() | {"command", "asked", "playbook"} | ({"whole"} if "group" in given else set())
-    forms = {**AFTER_A_PROGRAM, **AFTER}.get(code_of(call), ())
+    forms = {**AFTER_A_PROGRAM, **AFTER, **OF_A_FLEET}.get(code_of(call), ())
     return any(
         None in given or names(form) <= known for form in ([forms] if isinstance(forms, str) else forms)
     )

@@ -40,11 +40,28 @@ def test_the_places_are_a_table_and_an_object(playbook: str, capsys: pytest.Capt
     assert (replica["name"], replica["url"]) == ("mine-1", "http://127.0.0.1:8801")
 
 
-def test_a_configuration_of_nothing_is_refused(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["fleet", "config", playbook, "--host", "local", "--router", "nginx"]) == 2
-    seen = capsys.readouterr()
-    assert seen.out == ""
-    assert f"deploy fleet {playbook} --host local --replicas 2" in " ".join(seen.err.split())
+def test_a_place_has_all_that_leads_to_it_but_secrets(
+    playbook: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--gpus", "2", "--set", "context=128", "--env", "VLLM_API_KEY=a-secret-that-is-long"]
+    assert run(["fleet", "plan", playbook, "--host", "local", *given, "--json"]) == 0
+    out = capsys.readouterr().out
+    (replica,) = json.loads(out)["replicas"]
+    assert replica["settings"] == ["parallel.tensor=2", "context=128", "port=8801", "listen=127.0.0.1"]
+    assert replica["environment"] == ["VLLM_API_KEY"]
+    assert "a-secret-that-is-long" not in out
+
+
+def test_where_there_is_no_fleet_its_verbs_say_so(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["status"], ["config", "--router", "nginx"]):
+        assert run(["fleet", words[0], playbook, "--host", "local", *words[1:], "--json"]) == 2
+        seen = json.loads(capsys.readouterr().out)  # one object: no configuration is made up
+        error = seen["error"]
+        assert (error["code"], error["message"]) == ("no_fleet", "there is no replica of tiny on local")
+        assert error["next"] == f"deploy fleet {playbook} --host local --replicas 2"
+    one = ["fleet", "config", playbook, "--host", "local", "--router", "nginx", "--replicas", "1"]
+    assert run(one) == 0
+    assert capsys.readouterr().out.startswith("# tiny: 1 replica on 1 host,")
 
 
 def test_a_configuration_is_all_that_is_printed(playbook: str, capsys: pytest.CaptureFixture[str]) -> None:

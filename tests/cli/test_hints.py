@@ -19,7 +19,7 @@ from orchestrator.base.errors import (
     UnknownFailure,
     UsageError,
 )
-from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, after, command_for, names
+from orchestrator.cli.hints import AFTER, AFTER_A_PROGRAM, OF_A_FLEET, OF_A_REPLICA, after, command_for, names
 from orchestrator.cli.main import COMMANDS
 
 PACKAGE = Path(orchestrator.__file__).parent
@@ -71,11 +71,38 @@ def test_the_next_command(error: DeployError, command: str | None) -> None:
     assert after(error, TYPED) == command
 
 
+FLEET = "deploy fleet restart tiny --host gpu7"
+
+
+@pytest.mark.parametrize(
+    ("error", "command"),
+    [
+        (UsageError("no_fleet", "x", fleet="tiny"), "deploy fleet tiny --host gpu7 --replicas 2"),
+        (UsageError("no_replica", "x", fleet="tiny"), "deploy fleet status tiny --host gpu7"),
+        (UsageError("fleet_cards", "x", fleet="tiny", gpus="1"), f"{FLEET} --gpus 1"),
+        (UsageError("fleet_cards", "x", fleet="tiny"), "deploy fleet stop tiny --host gpu7"),
+        (UsageError("fleet_as_one", "x", fleet="tiny", hosts="2"), "deploy tiny --host gpu7 --as-one  # one model over 2 hosts"),
+        (Locked("locked", "x", fleet="tiny"), "deploy fleet status tiny --host gpu7"),
+        (PreflightRefused("consent_missing", "x", fleet="tiny", consent="linger"), f"{FLEET} --consent linger"),
+        # of one replica, and what the command sets is for all of them
+        (PreflightRefused("gpu_busy", "x", replica="tiny-1", fleet="tiny", cards="1,2"), FLEET),
+        (PreflightRefused("port_taken", "x", replica="tiny-1", port="8001"), f"{FLEET} --set port=PORT"),
+        (CheckpointError("checkpoint_broken", "x", replica="tiny-1"), FLEET),
+        (CheckpointError("something", "x", replica="tiny-1"), FLEET),
+        (UnknownFailure("unknown_cause", "x", replica="tiny-1", verb="restart"), "deploy logs tiny --host gpu7"),
+        (Locked("locked", "x", replica="tiny-1", fleet="tiny"), "deploy status tiny --host gpu7"),
+    ],
+)  # fmt: skip
+def test_the_next_command_for_a_fleet(error: DeployError, command: str) -> None:
+    error.asked = ASKED
+    assert after(error, FLEET) == command
+
+
 def test_nothing_is_offered_that_names_what_nobody_said() -> None:
     assert after(Locked("locked", "x"), TYPED) is None  # of a deployment that was not asked for
 
 
-@pytest.mark.parametrize("forms", [AFTER, AFTER_A_PROGRAM])
+@pytest.mark.parametrize("forms", [AFTER, AFTER_A_PROGRAM, OF_A_FLEET, OF_A_REPLICA])
 def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, ...]]) -> None:
     for form in (
         form for of_code in forms.values() for form in ([of_code] if isinstance(of_code, str) else of_code)
@@ -85,7 +112,17 @@ def test_each_form_is_a_command_that_there_is(forms: dict[str, str | tuple[str, 
         program, first = form.split()[:2]
         assert program == "deploy"
         assert first in COMMANDS or first in ("{asked}", "{verb}", "--help"), form
-        assert names(form) <= {"asked", "verb", "playbook", "fault", "options", "argument", "near"}
+        assert names(form) <= {
+            "asked",
+            "verb",
+            "playbook",
+            "fault",
+            "options",
+            "argument",
+            "near",
+            "host",
+            "hosts",
+        }
 
 
 def test_the_verbs_of_a_deployment() -> None:
