@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from orchestrator.on_host.secrets import secrets
 
 pytest_plugins = ["tests.sshd", "tests.deployments"]
 
@@ -16,6 +18,14 @@ settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("repeatable")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_secrets_of_others() -> Iterator[None]:
+    """What tests of one file gave as a password is an everyday word in another's."""
+    yield
+    secrets.forget()
+
 
 # A shell starts what it puts in the background with Ctrl-C ignored, and so would every command be that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
