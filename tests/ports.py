@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import socket
+from contextlib import ExitStack
 
-from orchestrator.rehearsal.ports import reserve
+from orchestrator.rehearsal.ports import row
 
-_KEPT: list[socket.socket] = []
+_KEPT = ExitStack()
 """Until this process ends: a port that was let go may be anybody's before the test's own server is there."""
 
 
-def free_port() -> int:
-    """A port of 127.0.0.1 where nobody answers before the caller's server does; it has to set SO_REUSEADDR."""
-    kept = reserve()
-    _KEPT.append(kept)
-    return int(kept.getsockname()[1])
+def free_port(*, following: int = 0) -> int:
+    """A port of 127.0.0.1 where nobody answers before the caller's server does; it has to set SO_REUSEADDR. So many `following` it are
+    the caller's too."""
+    return _KEPT.enter_context(row(1 + following))

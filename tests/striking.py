@@ -112,7 +112,8 @@ class Run:
         return self._out.read_text(errors="replace") if self._out.exists() else ""
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        events = [json.loads(line) for line in self.text.splitlines() if line.startswith("{")]
+        whole, _, _ = self.text.rpartition("\n")  # the last line may be on its way
+        events = [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
         return [record for record in events if record["event"] == event]
 
 

@@ -27,7 +27,7 @@ def case(tmp_path: Path, repositories: Path, start_sshd: Callable[[Settings], Ss
     routers.put(server.home)
     with Hub(repositories) as hub:
         case = Case("small", server, engine, hub, tmp_path)
-        case.content.update({"parallel": {"tensor": 2}, "needs": {}, "port": free_port()})
+        case.content.update({"parallel": {"tensor": 2}, "needs": {}, "port": free_port(following=2)})
         case.write()
         yield case
 

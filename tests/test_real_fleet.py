@@ -43,7 +43,7 @@ def fleet(sshd: Sshd, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tupl
     tiny_mla.make(folder / "hub" / REPOSITORY)
     _without_fp8_cache(folder / "hub" / REPOSITORY)
     routers.put(sshd.home)
-    port = free_port()
+    port = free_port(following=2)
     playbook = folder / "tiny.yaml"
     (folder / "home").mkdir()
     with Hub(folder / "hub") as hub:

@@ -91,6 +91,7 @@ class CheckpointExchange:
             first = self._first_of(host, way)
         if manifest is None or manifest.commit is None:
             yield None
+            self.done(host)
             return
         listing = Listing(commit=manifest.commit, files=manifest.files)
         if first == host:

@@ -26,7 +26,7 @@ def meeting(
     machine meet inside it: whatever other networks it has may come and go.
     Raises PreflightRefused("no_common_network").
     """
-    if len({(listed.hostname, listed.addresses) for listed in hosts.values()}) == 1:
+    if len({(_machine(listed), listed.addresses) for listed in hosts.values()}) == 1:
         return dict.fromkeys(hosts, _LOOPBACK)
     common = [own for network in _networks(hosts) if (own := _on(network, hosts)) is not None]
     if not common:
@@ -64,10 +64,15 @@ def _on(network: IPv4Network, hosts: Mapping[str, Addresses]) -> list[Address] |
         for listed in hosts.values()
     ]
     whole = [address for address in own if address is not None]
-    machines = {listed.hostname for listed in hosts.values()}
+    machines = {_machine(listed) for listed in hosts.values()}
     return (
         whole if len(whole) == len(own) and len({each.address for each in whole}) >= len(machines) else None
     )
+
+
+def _machine(listed: Addresses) -> tuple[str, ...]:
+    """Clones may have one name."""
+    return (listed.hostname, *listed.place[:2])
 
 
 def _network(address: Address) -> IPv4Network:

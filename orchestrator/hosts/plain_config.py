@@ -46,8 +46,11 @@ _VALUES: Mapping[str, str] = {
 }
 """The options that matter here, and what their values look like where there is nothing to know about them."""
 _SEVERAL = ("identityfile", "certificatefile")
-_OTHERWISE = ("match", "canonicalizehostname", "tag", "versionaddendum")
-"""Options by which the others could mean something else."""
+_OTHERWISE = (
+    "match", "canonicalizehostname", "tag", "versionaddendum",
+    "identityfile2", "protocolkeepalives", "batchmode",
+)  # fmt: skip
+"""Options by which the others could mean something else, old names of them, and what changes their defaults."""
 
 
 class NotPlain(Exception):

@@ -29,6 +29,8 @@ PATIENCE_SECONDS = 20.0
 GOING_SECONDS = 3.0
 """After how long hosts that all answer are looked at once more: one that is shut down ends its programs, and with them the lock, before
 its network."""
+_SILENCE = ("host_unreachable", "connection_lost", "deadline")
+"""How a host that cannot be reached anew says nothing at all."""
 Presence = Literal["there", "bare", "gone"]
 """It answers; it answers and nothing of a launch lives there; it does not answer."""
 _BESIDE: Mapping[Presence, tuple[Presence, ...]] = {"gone": ("there", "bare"), "bare": ("there",)}
@@ -82,8 +84,12 @@ def _presence(reading: Reading) -> Presence:
         silent = error.code == "deadline"
     if job.reopen is None:
         return "there"  # nobody can tell
-    with suppress(HostError), job.reopen() as anew:
-        return _part(anew, job.name)
+    try:
+        with job.reopen() as anew:
+            return _part(anew, job.name)
+    except DeployError as error:
+        if error.code not in _SILENCE:
+            return "there"  # it answers, though nobody gets in: a key that has run out, say
     if silent:
         with suppress(HostError):
             job.host.run(":", deadline=PATIENCE_SECONDS)

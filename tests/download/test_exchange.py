@@ -163,3 +163,18 @@ def test_of_hosts_with_one_folder_one_writes_and_the_others_wait(
     following.join(30)
     assert given == [Supply(supply.listing, same_as="beta")]
     assert list((home / "beta").iterdir()) == []
+
+
+def test_who_asked_the_hub_keeps_nobody_waiting(
+    home: Path, hosts: dict[str, LocalHost], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("orchestrator.download.exchange.BEGIN_SECONDS", 0.0)
+    (home / "beta").mkdir()
+    (home / "gamma").symlink_to(home / "beta")
+    between = exchange(home, whole=False, hosts=hosts)
+    with between.supply("beta", lambda: None, quietly) as supply:  # the source has not said anything yet
+        assert supply is None
+    note(home, "alpha")
+    between.known("alpha")
+    with between.supply("gamma", lambda: None, quietly) as supply:
+        assert supply is not None and supply.same_as == "beta"

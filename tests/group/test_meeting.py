@@ -81,3 +81,14 @@ def test_a_launch_is_not_left_for_a_network_that_came_up_beside_it(
     assert meeting(hosts, kept)["a"].address == taken
     assert words in otherwise(hosts, kept)
     assert bool(words) == bool(otherwise(hosts, kept))
+
+
+def test_clones_of_one_name_do_not_meet_inside_each_of_them() -> None:
+    first, second = host("ubuntu", DOCKER, ("eth0", "10.0.0.1/24", 1000)), host("ubuntu", DOCKER)
+    second = second.model_copy(update={"place": ("ubuntu", "another boot", "")})
+    with pytest.raises(PreflightRefused) as refused:
+        meeting({"a": first, "b": second})
+    assert refused.value.code == "no_common_network"
+    alike = {"a": host("ubuntu", DOCKER), "b": second}
+    with pytest.raises(PreflightRefused):
+        meeting(alike)

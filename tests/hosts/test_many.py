@@ -46,6 +46,9 @@ Host gpu3
 NOT_PLAIN = {
     "match": "Match host gpu3\n  User ada\n",
     "canonical names": "CanonicalizeHostname yes\n",
+    "an old name of a key": "IdentityFile2 ~/.ssh/old\n",
+    "an old name of an interval": "ProtocolKeepAlives 7\n",
+    "what changes an interval": "BatchMode yes\n",
     "a quoted value": 'Host gpu3\n  User "ada"\n',
     "a name within a name": "Host gpu*\n  HostName %h.example.com\n",
     "a command": "Host gpu3\n  ProxyCommand relay %h\n",

@@ -66,6 +66,15 @@ def test_a_lost_connection_alone_ends_nothing(returns: bool | None) -> None:
     assert {module for module, _ in there.asked} == {"leftovers"}
 
 
+def test_a_host_that_only_lets_nobody_in_any_more_is_there() -> None:
+    def refused() -> Answering:
+        raise HostError("auth_refused", "the key has run out")
+
+    away = reading("b", Away(), returns=True)
+    away.job = replace(away.job, reopen=refused)
+    assert end_the_rest([reading("a", There(leftovers=LIVING)), away], LOST, acting) is LOST
+
+
 class Ended(There):
     """A host whose launch can be asked for; it ends no further than that it was begun."""
 

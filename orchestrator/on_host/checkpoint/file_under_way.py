@@ -17,6 +17,10 @@ _READ = 8 << 20
 _OURS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
+class Torn(Exception):
+    """What had come of a file is not there any more: somebody took it away, or had it before this host was done."""
+
+
 class FileUnderWay:
     """A file of a commit on its way into a folder. What an earlier run left of it counts; it is hashed when it is first needed."""
 
@@ -44,9 +48,15 @@ class FileUnderWay:
         self.at += len(block)
 
     def append(self, block: bytes | memoryview) -> None:
+        """Write what follows. Raises Torn, after which it begins anew."""
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         descriptor = os.open(self._path, _OURS, 0o666)
         try:
+            if (
+                os.fstat(descriptor).st_size < self.at
+            ):  # zeros would stand where nobody wrote, which no hash here has seen
+                self.drop()
+                raise Torn
             left, place = memoryview(block), self.at
             while left:  # a full disk may take a part
                 written = os.pwrite(descriptor, left, place)

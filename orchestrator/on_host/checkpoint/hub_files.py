@@ -9,6 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -50,8 +51,13 @@ def wanted(siblings: Iterable[Any], ignore: Iterable[str]) -> list[RemoteFile]:
 
 def listed(files: dict[str, dict[str, Any]]) -> list[RemoteFile]:
     """Those of another host's manifest; ValueError as `wanted`."""
-    for name in files:
+    for name, entry in files.items():
         _require_inside(name)
+        for hexes, digest in ((64, entry["sha256"]), (40, entry["blob"])):
+            if digest is not None and not re.fullmatch(f"[0-9a-f]{{{hexes}}}", digest):
+                raise ValueError(
+                    f"{name!r} has {digest!r:.80} for a hash"
+                )  # it becomes a part of a file's name
     return [
         RemoteFile(name, entry["size"] or 0, entry["sha256"], entry["blob"]) for name, entry in files.items()
     ]

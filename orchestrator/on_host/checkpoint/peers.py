@@ -1,7 +1,7 @@
 """Which files of a checkpoint come from other hosts that have them?
 
-Each is judged by its hash, which the controller brought: nothing is believed for having come from a host of ours. What was
-begun is continued, by whoever has the file.
+Each is judged by the hash by which the source has it from the Hub, and which the controller brought: what another host makes of
+it on the way is noticed. What was begun is continued, by whoever has the file.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import http.client
 import random
 import sys
 import threading
+import time
 from typing import Any
 from urllib.parse import quote
 
-from orchestrator.on_host.checkpoint.file_under_way import FileUnderWay
+from orchestrator.on_host.checkpoint.file_under_way import FileUnderWay, Torn
 from orchestrator.on_host.checkpoint.hub_files import RemoteFile
 from orchestrator.on_host.secrets import secrets
 from orchestrator.on_host.state import state
@@ -44,11 +45,20 @@ class _Peer:
         self._word: str = known["word"]
         self._counting = threading.Lock()  # several files come at once
         self.failures = 0
+        self._failed = 0.0
+        """When it last failed: of several requests that one silence ends, one counts."""
         self.given = 0
         """Bytes."""
         self.without: set[str] = set()
         """Files that are not to be had there."""
         secrets.remember(self._word)
+
+    def fails(self, began: float) -> None:
+        """Count a request as failed that began at that moment."""
+        with self._counting:
+            if began >= self._failed:
+                self.failures += 1
+                self._failed = time.monotonic()
 
     def gives(self, name: str) -> bool:
         return self.failures < _LOST and name not in self.without
@@ -67,6 +77,8 @@ class _Peer:
                 if answer.status != (206 if way.at else 200):
                     raise _Lost(f"it answers {answer.status}")
                 self._take(answer, file, way)
+        except Torn as torn:
+            raise _Lost("what had come of it was taken away") from torn
         except (OSError, http.client.HTTPException) as error:
             raise _Lost(
                 f"cut off after {way.at} of {file.size} bytes ({error or type(error).__name__})"
@@ -140,6 +152,7 @@ class GivingPeers:
 
     def _came(self, peer: _Peer, file: RemoteFile, way: FileUnderWay) -> bool:
         begun = way.at > 0  # by another host, or by an earlier run
+        asked = time.monotonic()
         try:
             if not peer.send(file, way):
                 return False
@@ -147,7 +160,7 @@ class GivingPeers:
             assert unwritten.__cause__ is not None
             raise unwritten.__cause__ from None
         except _Lost as lost:
-            peer.failures += 1
+            peer.fails(asked)
             _tell(f"{file.name} from {peer.name}: {lost}")
             if not peer.gives(file.name):
                 self.lost = f"{peer.name} gives nothing any more: {file.name}: {lost}"

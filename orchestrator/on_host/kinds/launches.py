@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -169,15 +170,17 @@ def choose(state: Path, number: int | None, at: Table) -> Launch | None:
 
 
 def served_from(folder: Path) -> list[str]:
-    """The deployments that have a living launch which was started with this folder, by whatever path."""
+    """The deployments that have a living launch which was started with this folder, by whatever path; of one whose state cannot be
+    trusted nobody can tell."""
     at = table()
-    return [
-        instance
-        for instance in instances()
-        if (launch := choose(known_folder(instance), None, at)) is not None
-        and members(launch, at)
-        and any(_same(word, folder) for word in (launch.command() or {}).get("argv", ()))
-    ]
+    serving = []
+    for instance in instances():
+        with contextlib.suppress(Refusal):
+            launch = choose(known_folder(instance), None, at)
+            words = (launch.command() or {}).get("argv", ()) if launch and members(launch, at) else ()
+            if any(_same(word, folder) or _same(word.partition("=")[2], folder) for word in words):
+                serving.append(instance)
+    return serving
 
 
 def _same(word: str, folder: Path) -> bool:

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,10 @@ from typing import Any
 import pytest
 
 from orchestrator.on_host.checkpoint import hub_transfer
+from orchestrator.on_host.checkpoint.file_under_way import FileUnderWay, Torn
+from orchestrator.on_host.checkpoint.hub_files import RemoteFile
 from orchestrator.on_host.checkpoint.offer import Offer
+from orchestrator.on_host.checkpoint.peers import _Peer
 from orchestrator.on_host.programs import give, verify
 from tests.kv_edits import plan_edits
 from tests.on_host.programs.download_site import LAST, Site, error_of
@@ -253,3 +257,35 @@ def test_a_listing_that_leads_out_of_the_folder_is_refused(site: Site, source: S
     listing = {"commit": "c" * 40, "files": {"../x": {"size": 1, "sha256": None, "blob": "b" * 40}}}
     code, message = error_of(site.run(listing=listing, peers=[]))
     assert code == "download_failed" and "'../x'" in message
+
+
+@pytest.mark.parametrize("entry", [{"sha256": "/../../x", "blob": None}, {"sha256": None, "blob": "B" * 40}])
+def test_a_listing_whose_hash_is_none_is_refused(site: Site, entry: dict[str, Any]) -> None:
+    listing = {"commit": "c" * 40, "files": {"config.json": {"size": 1, **entry}}}
+    code, message = error_of(site.run(listing=listing, peers=[]))
+    assert code == "download_failed" and "for a hash" in message
+
+
+def test_a_file_that_is_taken_away_on_its_way_begins_anew(tmp_path: Path) -> None:
+    data = b"0123456789"
+    way = FileUnderWay(str(tmp_path), RemoteFile("a.bin", len(data), hashlib.sha256(data).hexdigest(), None))
+    way.append(data[:4])
+    shutil.rmtree(tmp_path / ".cache")
+    with pytest.raises(Torn):
+        way.append(data[4:])
+    assert (way.at, way.right) == (0, False)
+    way.append(data)
+    assert way.right
+    way.place("c" * 40)
+    assert (tmp_path / "a.bin").read_bytes() == data
+
+
+def test_one_silence_counts_once_however_many_requests_it_ends() -> None:
+    peer = _Peer({"name": "alpha", "address": "127.0.0.1", "port": 1, "word": WORD})
+    began = time.monotonic()
+    for _ in range(4):
+        peer.fails(began)
+    assert peer.gives("a.bin")
+    for _ in range(2):
+        peer.fails(time.monotonic())
+    assert not peer.gives("a.bin")
