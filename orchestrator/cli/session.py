@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, TextIO
 
@@ -79,8 +80,7 @@ def on_each_host(
         if not several:
             return _on_host(command, options.hosts[0])
         if options.json and report_to is not None and closing is None:
-            instance = sought.playbook.instance
-            closing = lambda ends: _summarised(instance, ends)  # noqa: E731
+            closing = partial(_summarised, sought.playbook.instance)
         return side_by_side(
             options.hosts, sought.playbook.instance, lambda name: _on_host(command, name), shown,
             as_json=options.json, breadth=options.breadth, words=words, closing=closing,

@@ -329,9 +329,7 @@ class Attempt:
             from_outside=failure.from_outside,
         )
         self._job.record(record)
-        if (
-            finding is not None or not self._peers.alone
-        ):  # of several hosts all that they have is packed together
+        if finding is not None or not self._peers.alone:  # what several hosts have is packed together
             return failure
         try:
             path = packed(self._job, plan, failure, self._watch.log_lines(), self._dumps)
